@@ -1,0 +1,245 @@
+"""Lesson 6: embeddings, the whole encoder-decoder model, and what it costs.
+
+Sources: Vaswani et al. (2017), "Attention Is All You Need", sections 3.1, 3.4 and table 3;
+Press and Wolf (2017), "Using the Output Embedding to Improve Language Models".
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer_course.model.attention import padding_mask, target_mask
+from transformer_course.model.layers import Decoder, Encoder
+from transformer_course.model.positional_encoding import (
+    LearnedPositionalEncoding,
+    SinusoidalPositionalEncoding,
+)
+
+POSITIONS = {"sinusoidal": SinusoidalPositionalEncoding, "learned": LearnedPositionalEncoding}
+TYINGS = ("three_way", "two_way", "none")
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Sizes and choices of a :class:`Transformer`; the defaults are the paper's base model.
+
+    Parameters
+    ----------
+    source_vocab, target_vocab
+        Number of token types of either language.
+    d_model, heads, encoder_layers, decoder_layers, d_ff, dropout
+        As in table 3 of the paper.
+    max_len
+        Longest sentence, in tokens.
+    pad_id
+        Id of the padding token, in both languages.
+    norm_first
+        False for post-norm (the paper), True for pre-norm.
+    positions
+        ``"sinusoidal"`` or ``"learned"`` (section 3.5).
+    tying
+        Which tables are one: ``"three_way"`` source, target and output (section 3.4, needs one
+        vocabulary for both languages), ``"two_way"`` target and output, ``"none"``.
+
+    Raises
+    ------
+    ValueError
+        If a size or choice makes no sense; the message says which.
+    """
+
+    source_vocab: int = 37000
+    target_vocab: int = 37000
+    d_model: int = 512
+    heads: int = 8
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    max_len: int = 5000
+    pad_id: int = 0
+    norm_first: bool = False
+    positions: str = "sinusoidal"
+    tying: str = "three_way"
+
+    def __post_init__(self) -> None:
+        for name in ("source_vocab", "target_vocab", "encoder_layers", "decoder_layers", "d_ff"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1); got {self.dropout}.")
+        if not 0 <= self.pad_id < min(self.source_vocab, self.target_vocab):
+            raise ValueError(f"pad_id must be in both vocabularies; got {self.pad_id}.")
+        if self.positions not in POSITIONS:
+            raise ValueError(f"positions must be one of {[*POSITIONS]}; got {self.positions!r}.")
+        if self.tying not in TYINGS:
+            raise ValueError(f"tying must be one of {[*TYINGS]}; got {self.tying!r}.")
+        if self.tying == "three_way" and self.source_vocab != self.target_vocab:
+            raise ValueError(
+                f"three-way tying needs one vocabulary for both languages; got source_vocab="
+                f"{self.source_vocab}, target_vocab={self.target_vocab}. Use tying='two_way'."
+            )
+
+
+class Embeddings(nn.Module):
+    """Look up a vector for each token and multiply it by sqrt(d_model) (section 3.4).
+
+    The table starts as N(0, 1 / d_model): small enough to score logits with when the output
+    layer shares it, and of variance 1 after the multiplication. The padding row is zero.
+    """
+
+    def __init__(self, vocab: int, d_model: int, pad_id: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocab, d_model, padding_idx=pad_id)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5)
+        with torch.no_grad():
+            self.table.weight[pad_id].zero_()
+        self.scale = math.sqrt(d_model)
+
+    def forward(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length d_model"]:
+        """Return the scaled vectors.
+
+        Raises
+        ------
+        IndexError
+            If an id is negative or not below the vocabulary's size.
+        """
+        try:
+            return self.table(ids) * self.scale
+        except IndexError:
+            raise IndexError(
+                f"token ids must be between 0 and {self.table.num_embeddings - 1}, because the "
+                f"vocabulary has {self.table.num_embeddings} entries; got ids from {ids.min()} to "
+                f"{ids.max()}. Encode the text with the vocabulary the model was built for."
+            ) from None
+
+
+def _check_ids(ids: Tensor, name: str) -> None:
+    if ids.dim() != 2 or ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+        raise ValueError(
+            f"{name} must be integers of shape (batch, length); got {ids.dtype} of shape "
+            f"{tuple(ids.shape)}. A single sentence needs a batch axis: `ids[None, :]`."
+        )
+    if ids.numel() == 0:
+        raise ValueError(
+            f"{name} is empty, shape {tuple(ids.shape)}: give at least one sentence and one token "
+            f"each; an empty sentence still has its end token."
+        )
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder Transformer (figure 1).
+
+    Masks are built inside, from the token ids, so that nobody can forget them.
+
+    Parameters
+    ----------
+    config
+        Sizes and choices; see :class:`TransformerConfig`.
+    """
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = (config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first)
+        positions = POSITIONS[config.positions]
+        self.encoder = Encoder(config.encoder_layers, *width)
+        self.decoder = Decoder(config.decoder_layers, *width)
+        self.source_positions = positions(config.d_model, config.max_len, config.dropout)
+        self.target_positions = positions(config.d_model, config.max_len, config.dropout)
+        _initialise_linear_layers(self)
+        self.source_embeddings = Embeddings(config.source_vocab, config.d_model, config.pad_id)
+        self.target_embeddings = Embeddings(config.target_vocab, config.d_model, config.pad_id)
+        self.output = nn.Linear(config.d_model, config.target_vocab, bias=False)
+        if config.tying != "none":
+            self.output.weight = self.target_embeddings.table.weight
+        if config.tying == "three_way":
+            self.source_embeddings.table.weight = self.target_embeddings.table.weight
+
+    def encode(
+        self, source_ids: Int[Tensor, "batch source"]
+    ) -> Float[Tensor, "batch source d_model"]:
+        """Turn source ids into the memory that the decoder reads.
+
+        Raises
+        ------
+        ValueError, IndexError
+            If the ids are no (batch, length) integers, too long, or outside the vocabulary.
+        """
+        _check_ids(source_ids, "source_ids")
+        x = self.source_positions(self.source_embeddings(source_ids))
+        return self.encoder(x, padding_mask(source_ids, self.config.pad_id))
+
+    def decode(
+        self,
+        target_ids: Int[Tensor, "batch target"],
+        memory: Float[Tensor, "batch source d_model"],
+        source_ids: Int[Tensor, "batch source"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Score every next token after each prefix of the target.
+
+        ``source_ids`` say which positions of the memory are padding. The result are logits:
+        a softmax would turn them into probabilities. Errors are those of :meth:`encode`.
+        """
+        _check_ids(target_ids, "target_ids")
+        x = self.target_positions(self.target_embeddings(target_ids))
+        source_mask = padding_mask(source_ids, self.config.pad_id)
+        x = self.decoder(x, memory, source_mask, target_mask(target_ids, self.config.pad_id))
+        return self.output(x)
+
+    def forward(
+        self, source_ids: Int[Tensor, "batch source"], target_ids: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Encode the source and decode the target: training's single pass."""
+        return self.decode(target_ids, self.encode(source_ids), source_ids)
+
+
+def _initialise_linear_layers(model: nn.Module) -> None:
+    """Give each matrix Xavier's scale and each bias zero, so that signals keep their variance."""
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+
+
+def parameter_summary(model: Transformer) -> dict[str, int]:
+    """Count the trained numbers of each part; a table that parts share counts once, at the first.
+
+    The last entry, ``total``, is their sum.
+    """
+    seen: set[int] = set()
+    counts: dict[str, int] = {}
+    for part, module in model.named_children():
+        new = [p for p in module.parameters() if id(p) not in seen]
+        seen.update(id(p) for p in new)
+        counts[part] = sum(p.numel() for p in new)
+    return counts | {"total": sum(counts.values())}
+
+
+def memory_summary(model: Transformer, batch: int, source: int, target: int) -> dict[str, int]:
+    """Bytes that one training step needs at the least, by purpose.
+
+    Adam keeps two running means per parameter (Kingma and Ba, 2015). Attention weights are those
+    of the textbook path, which stores (batch, heads, query, key) for each attention; the fused
+    kernel never does.
+
+    Parameters
+    ----------
+    model
+        The model to be trained.
+    batch, source, target
+        Sentences per batch and tokens per sentence.
+    """
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    config, size = model.config, model.output.weight.element_size()
+    pairs = config.encoder_layers * source**2
+    pairs += config.decoder_layers * (target**2 + target * source)
+    return {
+        "weights": weights,
+        "gradients": weights,
+        "Adam's running means": 2 * weights,
+        "attention weights (textbook path)": batch * config.heads * pairs * size,
+        "logits": batch * target * config.target_vocab * size,
+    }
