@@ -1,0 +1,140 @@
+"""Build the notebooks from their text twins, with outputs that are the same in every build.
+
+    python -m tools.notebooks build [notebooks/text/NAME.md ...]     all lessons when none is named
+    python -m tools.notebooks check                                  is every notebook in sync?
+"""
+
+import argparse
+import difflib
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+
+from tools.stamp import stamp_cells
+from tools.twins import (
+    lesson_twins,
+    notebook_of,
+    notebook_text,
+    read_notebook,
+    read_twin,
+    twin_text,
+    write_if_changed,
+)
+
+CELL_TIMEOUT = 300
+KERNEL_FILE = re.compile(r"ipykernel_\d+/\d+\.py")
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+
+
+def execute(notebook: NotebookNode, folder: Path) -> None:
+    """Run all cells in a fresh kernel that works in ``folder``; outputs are stored in place."""
+    NotebookClient(
+        notebook,
+        timeout=CELL_TIMEOUT,
+        kernel_name="python3",
+        record_timing=False,
+        allow_errors=True,
+        # The kernel warns about its own transport; that is no concern of a lesson.
+        extra_arguments=["--log-level=ERROR"],
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+
+
+def complaints(notebook: NotebookNode) -> Iterator[str]:
+    """Yield one sentence for each output that a published notebook must not have."""
+    for number, cell in enumerate(notebook.cells, start=1):
+        allowed = "raises-exception" in cell.metadata.get("tags", [])
+        for output in cell.get("outputs", []):
+            where = f"cell {number} ({cell.source.splitlines()[0]!r})"
+            if output.output_type == "error" and not allowed:
+                yield f"{where} raised {output.ename}: {output.evalue}"
+            elif output.get("name") == "stderr":
+                yield f"{where} wrote to stderr, which holds warnings only: {output.text.strip()}"
+            elif ADDRESS.search(str(output)):
+                yield f"{where} shows a memory address, which differs in every run"
+
+
+def stabilise(notebook: NotebookNode) -> None:
+    """Remove what depends on this machine or on this run from the metadata."""
+    notebook.metadata.language_info.pop("version", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+
+
+def build(twin: Path) -> list[str]:
+    """Write a lesson's notebook from its text twin, and the twin in its canonical form.
+
+    Returns
+    -------
+    list[str]
+        What is wrong with the outputs; the notebook is written only if nothing is.
+    """
+    notebook = read_twin(twin)
+    stamp_cells(notebook, twin.stem)
+    target = notebook_of(twin)
+    execute(notebook, target.parent)
+    wrong = list(complaints(notebook))
+    if not wrong:
+        stabilise(notebook)
+        text = KERNEL_FILE.sub("ipykernel/cell.py", notebook_text(notebook))
+        write_if_changed(target, text)
+        write_if_changed(twin, twin_text(notebook))
+    return wrong
+
+
+def difference(twin: Path) -> str:
+    """Return how a notebook's cells differ from its text twin; empty when they are in sync."""
+    notebook = notebook_of(twin)
+    if not notebook.exists():
+        return f"{notebook} is missing\n"
+    lines = difflib.unified_diff(
+        twin.read_text(encoding="utf-8").splitlines(keepends=True),
+        twin_text(read_notebook(notebook)).splitlines(keepends=True),
+        fromfile=str(twin),
+        tofile=str(notebook),
+    )
+    return "".join(lines)
+
+
+def _build_all(twins: list[Path]) -> int:
+    failed = 0
+    for twin in twins:
+        start = time.perf_counter()
+        wrong = build(twin.resolve())
+        seconds = time.perf_counter() - start
+        print(f"{twin.stem}: {'NOT written' if wrong else 'built'} ({seconds:.0f} s)", flush=True)
+        for sentence in wrong:
+            print(f"  {sentence}", file=sys.stderr)
+        failed += bool(wrong)
+    return 1 if failed else 0
+
+
+def _check_all() -> int:
+    differences = [text for text in map(difference, lesson_twins()) if text]
+    for text in differences:
+        print(text, file=sys.stderr)
+    if differences:
+        print("Notebook and text twin differ: run `make notebooks`.", file=sys.stderr)
+    return 1 if differences else 0
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    building = commands.add_parser("build", help="execute and write notebooks")
+    building.add_argument("twins", nargs="*", type=Path, help="text twins (default: all)")
+    commands.add_parser("check", help="compare each notebook with its text twin")
+    arguments = parser.parse_args()
+    if arguments.command == "build":
+        return _build_all(arguments.twins or lesson_twins())
+    return _check_all()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

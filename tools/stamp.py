@@ -1,0 +1,158 @@
+"""Stamp links, set-up cells and the lesson table from the one repository address.
+
+The address stands in ``pyproject.toml`` (``project.urls.repository``); a fork changes that line and
+runs ``make stamp``.
+"""
+
+import argparse
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from tools.twins import (
+    ROOT,
+    lesson_twins,
+    notebook_of,
+    notebook_text,
+    read_notebook,
+    read_twin,
+    twin_text,
+    write_if_changed,
+)
+
+README = ROOT / "README.md"
+TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
+
+SYLLABUS = {
+    "00_start_here": "Start here",
+    "01_positional_encoding": "Positional encoding",
+    "02_attention": "Attention",
+    "03_multi_head_attention": "Multi-head attention",
+    "04_feed_forward": "Feed-forward",
+    "05_layers": "Encoder and decoder layers",
+    "06_transformer": "The Transformer",
+    "07_toy_translation": "Training a toy translation",
+    "08_decoding": "Decoding",
+    "09_real_translation": "Real translation",
+    "10_variants": "Variants",
+    "11_pretrained": "A real pretrained translator",
+}
+
+
+def repository() -> str:
+    """Return the repository's address, such as ``https://github.com/owner/name``."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["urls"]["repository"].rstrip("/")
+
+
+def colab_link(name: str) -> str:
+    """Return the address that opens a lesson in Colab."""
+    path = repository().removeprefix("https://github.com/")
+    return (
+        f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{name}.ipynb"
+    )
+
+
+def kaggle_link(name: str) -> str:
+    """Return the address that opens a copy of a lesson in Kaggle."""
+    path = repository().removeprefix("https://github.com/")
+    raw = f"https://raw.githubusercontent.com/{path}/main/notebooks/{name}.ipynb"
+    return f"https://kaggle.com/kernels/welcome?src={raw}"
+
+
+def links_cell(name: str) -> str:
+    """Return the line of links at the top of a lesson."""
+    return f"[Open in Colab]({colab_link(name)}) | [Open in Kaggle]({kaggle_link(name)})"
+
+
+def setup_cell() -> str:
+    """Return the one line that every lesson starts with.
+
+    It does nothing where the package is installed, and installs it elsewhere (Colab, Kaggle).
+    """
+    install = f"pip install -q git+{repository()}"
+    advice = "Not installed. On Kaggle, turn the internet on (Settings), then run this cell again."
+    return (
+        "from importlib.util import find_spec; "
+        'find_spec("transformer_course") or '
+        f"""get_ipython().system("{install} || echo '{advice}'"); """
+        "from transformer_course.notebook import setup; setup()"
+    )
+
+
+def stamp_cells(notebook: NotebookNode, name: str) -> None:
+    """Write the cells tagged ``links`` and ``setup`` of a lesson.
+
+    Raises
+    ------
+    ValueError
+        If the lesson does not have exactly one cell of each tag.
+    """
+    for tag, source in (("links", links_cell(name)), ("setup", setup_cell())):
+        cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+        if len(cells) != 1:
+            raise ValueError(
+                f"{name} has {len(cells)} cells tagged {tag}; a lesson has exactly one: "
+                "see CONTRIBUTING.md"
+            )
+        cells[0].source = source
+
+
+def title_and_promise(notebook: NotebookNode) -> tuple[str, str]:
+    """Return a lesson's title, without its number, and its promise: the paragraph below."""
+    heading, promise = notebook.cells[0].source.split("\n\n")[:2]
+    return re.sub(r"^#\s+(\d+\.\s+)?", "", heading), " ".join(promise.split())
+
+
+def lesson_row(name: str) -> str:
+    """Return a lesson's row of the table in the README."""
+    number = name.split("_")[0]
+    twin = ROOT / "notebooks" / "text" / f"{name}.md"
+    if not twin.exists():
+        return f"| {number} | {SYLLABUS[name]} | in preparation | |"
+    title, promise = title_and_promise(read_twin(twin))
+    links = f"[Colab]({colab_link(name)}), [Kaggle]({kaggle_link(name)})"
+    return f"| {number} | [{title}](notebooks/{name}.ipynb) | {promise} | {links} |"
+
+
+def lesson_table() -> str:
+    """Return the lesson table of the README."""
+    head = ["| | Lesson | What you can do after it | Open it in |", "|---|---|---|---|"]
+    return "\n".join(head + [lesson_row(name) for name in SYLLABUS]) + "\n"
+
+
+def stamped_files() -> dict[Path, str]:
+    """Return every stamped file with the content it should have."""
+    files = {README: TABLE.sub(lambda _: lesson_table(), README.read_text(encoding="utf-8"))}
+    for twin in lesson_twins():
+        text = read_twin(twin)
+        stamp_cells(text, twin.stem)
+        files[twin] = twin_text(text)
+        if notebook_of(twin).exists():
+            notebook = read_notebook(notebook_of(twin))
+            stamp_cells(notebook, twin.stem)
+            files[notebook_of(twin)] = notebook_text(notebook)
+    return files
+
+
+def main() -> int:
+    """Stamp all files, or with ``--check`` only say which ones are out of step."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, fail on a difference")
+    check = parser.parse_args().check
+    stale = []
+    for path, text in stamped_files().items():
+        if check and path.read_text(encoding="utf-8") != text:
+            stale.append(path)
+        elif not check and write_if_changed(path, text):
+            print(f"stamped {path.relative_to(ROOT)}")
+    for path in stale:
+        print(f"{path.relative_to(ROOT)} is out of step: run `make stamp`", file=sys.stderr)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""Known mistakes: wrong implementations, recognised by what they compute."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from transformer_course.exercises.comparison import difference
+from transformer_course.exercises.sandbox import Outcome
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong implementation and what to say to whoever wrote it.
+
+    Attributes
+    ----------
+    name
+        The mistake in a few words.
+    observed
+        What gives it away, with numbers where there are some.
+    change
+        One sentence on what to change.
+    steps
+        The implementation: a class that overrides one step of the right one.
+    """
+
+    name: str
+    observed: str
+    change: str
+    steps: type
+
+    @property
+    def candidate(self) -> Callable:
+        """What is checked: the class itself for a module, a callable object for a function."""
+        return self.steps if issubclass(self.steps, nn.Module) else self.steps()
+
+
+def pairs(mistakes: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
+    """Return the pairs that can be made at once, because they override different steps."""
+    return [
+        (one, other)
+        for one, other in itertools.combinations(mistakes, 2)
+        if not _overridden(one.steps) & _overridden(other.steps)
+    ]
+
+
+def combined(one: Mistake, other: Mistake) -> Mistake:
+    """Return both mistakes as one implementation, which inherits the wrong steps of each."""
+    steps = type(f"{one.steps.__name__}{other.steps.__name__}", (one.steps, other.steps), {})
+    return Mistake(f"{one.name}; {other.name}", "", f"{one.change} {other.change}", steps)
+
+
+def _overridden(steps: type) -> set[str]:
+    return {name for name in vars(steps) if not name.startswith("__") or name == "__init__"}
+
+
+def same_behaviour(one: Outcome, other: Outcome) -> bool:
+    """Whether two implementations did the same in a case: equal results or equal exceptions."""
+    if one.error or other.error:
+        return one.error == other.error
+    return one.parameters == other.parameters and difference(one.value, other.value) is None
+
+
+def diagnose(
+    outcomes: Sequence[Outcome],
+    mistakes: Sequence[Mistake],
+    run_case: Callable[[Any, int], Outcome],
+) -> tuple[Mistake, ...]:
+    """Return the mistake, or the two, that behave as ``outcomes`` in all cases; else nothing.
+
+    Parameters
+    ----------
+    outcomes
+        What the learner's code did in each case.
+    mistakes
+        The exercise's catalogue.
+    run_case
+        ``run_case(candidate, i)`` runs an implementation in case ``i``.
+    """
+
+    def explains(mistake: Mistake) -> bool:
+        candidate = mistake.candidate
+        return all(same_behaviour(run_case(candidate, i), seen) for i, seen in enumerate(outcomes))
+
+    alone = [(mistake,) for mistake in mistakes if explains(mistake)]
+    if alone:
+        return alone[0]
+    together = [pair for pair in pairs(mistakes) if explains(combined(*pair))]
+    # Two pairs that compute the same cannot be told apart, and a guess helps nobody.
+    return together[0] if len(together) == 1 else ()

@@ -1,0 +1,66 @@
+"""Tensors and settings on disk: safetensors and JSON, never pickle, whole or not at all."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from transformer_course.files import atomic_write
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is missing, damaged, or belongs to another model."""
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON that a person can read, atomically."""
+    with atomic_write(path) as temporary:
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; raise CheckpointError if the file is missing or damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"there is no {path.name} in {path.parent}: this is no checkpoint folder. Give the "
+            f"folder that `transformer-course train --output` wrote."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}); restore it or train again.") from None
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, Any]) -> None:
+    """Write tensors and, in the file's header, a dictionary; atomically.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; what was there before is untouched.
+    """
+    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+    with atomic_write(path) as temporary:
+        try:
+            save_file(contiguous, temporary, metadata={"json": json.dumps(metadata)})
+        except SafetensorError as error:
+            raise OSError(f"could not write {path}: {error}") from None
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`write_tensors` wrote; raise CheckpointError if it is missing or damaged."""
+    if not path.is_file():
+        raise CheckpointError(f"there is no {path.name} in {path.parent}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            metadata = json.loads((file.metadata() or {}).get("json", "{}"))
+    except (SafetensorError, json.JSONDecodeError) as error:
+        raise CheckpointError(
+            f"{path} is damaged or no safetensors file ({error}); restore it or train again."
+        ) from None
+    return tensors, metadata

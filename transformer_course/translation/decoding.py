@@ -1,0 +1,65 @@
+"""From scores to sentences: choosing the next token, again and again."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from transformer_course.model import Transformer
+
+
+@contextmanager
+def inference_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout and gradients off inside the block; put back the training flag after it."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
+
+
+def greedy(
+    model: Transformer,
+    source_ids: Int[Tensor, "batch source"],
+    bos: int,
+    eos: int,
+    max_length: int | None = None,
+) -> Int[Tensor, "batch target"]:
+    """Take the most probable next token until every sentence has ended.
+
+    Parameters
+    ----------
+    model
+        The translator.
+    source_ids
+        Source sentences, padded.
+    bos, eos
+        Ids of the begin and the end token.
+    max_length
+        Most tokens to produce; by default 50 more than the source has (section 6.1 of Vaswani et
+        al., 2017).
+
+    Returns
+    -------
+    ids
+        The tokens after ``bos``; a sentence that ends before others is filled with padding.
+    """
+    pad = model.config.pad_id
+    if max_length is None:
+        max_length = min(source_ids.shape[1] + 50, model.config.max_len)
+    with inference_mode(model):
+        memory = model.encode(source_ids)
+        target = source_ids.new_full((len(source_ids), 1), bos)
+        ended = torch.zeros(len(source_ids), dtype=torch.bool, device=source_ids.device)
+        for _ in range(max_length):
+            logits = model.decode(target, memory, source_ids)[:, -1]
+            next_token = logits.argmax(dim=-1).masked_fill(ended, pad)
+            target = torch.cat([target, next_token[:, None]], dim=1)
+            ended |= next_token == eos
+            if ended.all():
+                break
+    return target[:, 1:]

@@ -1,0 +1,115 @@
+"""Text to token ids and back: vocabularies, and a tokeniser that knows words."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Self
+
+import spacy
+from sacremoses import MosesDetokenizer
+from spacy.language import Language
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+class Vocabulary:
+    """A numbered list of token types; the first four are padding, begin, end and unknown.
+
+    Parameters
+    ----------
+    tokens
+        The token types, special tokens included, in the order of their ids.
+
+    Raises
+    ------
+    ValueError
+        If the special tokens do not come first or a token stands twice.
+    """
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+            raise ValueError(f"a vocabulary must begin with {SPECIAL_TOKENS}; got {tokens[:4]}.")
+        self.tokens = tuple(tokens)
+        self._ids = {token: number for number, token in enumerate(tokens)}
+        if len(self._ids) != len(tokens):
+            raise ValueError("a vocabulary must hold each token once; some stand twice.")
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> Self:
+        """Collect the tokens seen at least ``min_frequency`` times, the most frequent first.
+
+        Give it the training split only: a vocabulary that has seen the test sentences makes
+        the test easier than the world.
+        """
+        counts = Counter(token for sentence in sentences for token in sentence)
+        frequent = [token for token, count in counts.items() if count >= min_frequency]
+        frequent.sort(key=lambda token: (-counts[token], token))
+        return cls([*SPECIAL_TOKENS, *frequent])
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __contains__(self, token: str) -> bool:
+        return token in self._ids
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Return the id of each token, that of ``<unk>`` for a token never seen."""
+        return [self._ids.get(token, UNK) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the token of each id."""
+        return [self.tokens[number] for number in ids]
+
+
+@cache
+def _spacy_pipeline(language: str) -> Language:
+    try:
+        return spacy.blank(language)
+    except ImportError:
+        raise ValueError(
+            f"no tokeniser for the language {language!r}; use a two-letter code that spaCy knows, "
+            f"such as 'en', 'fr' or 'de'."
+        ) from None
+
+
+class WordTokenizer:
+    """Cut a sentence into words by spaCy's rules, number them, and go back.
+
+    Parameters
+    ----------
+    language
+        Two-letter code, such as ``"en"``.
+    vocabulary
+        The words that have an id of their own.
+    """
+
+    def __init__(self, language: str, vocabulary: Vocabulary) -> None:
+        self.language = language
+        self.vocabulary = vocabulary
+        self._detokenizer = MosesDetokenizer(lang=language)
+
+    @classmethod
+    def from_texts(cls, language: str, texts: Iterable[str], min_frequency: int = 1) -> Self:
+        """Build the vocabulary from the sentences of a training split."""
+        sentences = (split_words(text, language) for text in texts)
+        return cls(language, Vocabulary.from_sentences(sentences, min_frequency))
+
+    def tokens(self, text: str) -> list[str]:
+        """Cut a sentence into words and punctuation marks."""
+        return split_words(text, self.language)
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without special tokens at its ends."""
+        return self.vocabulary.encode(self.tokens(text))
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into a sentence; padding, begin and end leave no trace."""
+        words = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
+        return self._detokenizer.detokenize(words, unescape=False)
+
+
+def split_words(text: str, language: str) -> list[str]:
+    """Cut a sentence into words and punctuation marks by spaCy's rules for the language."""
+    tokens = _spacy_pipeline(language).tokenizer(text)
+    return [token.text for token in tokens if not token.is_space]

@@ -1,0 +1,348 @@
+"""The training loop: batches in, a better translator out.
+
+Sources: Vaswani et al. (2017), "Attention Is All You Need", section 5; Kingma and Ba (2015),
+"Adam"; Loshchilov and Hutter (2019), "Decoupled Weight Decay Regularization".
+"""
+
+import itertools
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+
+import pandas as pd
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from transformer_course.files import atomic_write
+from transformer_course.translation.batches import Batch, length_batches
+from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
+from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.decoding import inference_mode
+from transformer_course.translation.evaluation import exact_match
+from transformer_course.translation.schedule import noam, warmup_cosine
+from transformer_course.translation.text import BOS, EOS, PAD
+from transformer_course.translation.translator import (
+    Translator,
+    load_own_tensors,
+    own_tensors,
+)
+
+TRAINING_FILE = "training.safetensors"
+METRICS_FILE = "metrics.csv"
+Row = dict[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How to train.
+
+    Parameters
+    ----------
+    steps
+        Updates of the weights.
+    minutes
+        If given, the run ends after so many minutes of training instead, and the learning rate
+        follows the clock. Such a run cannot be repeated to the bit.
+    batch_tokens
+        Target tokens per batch, padding included.
+    learning_rate
+        The highest learning rate (for ``"noam"`` the factor on the paper's formula).
+    warmup
+        Share of the run during which the learning rate rises.
+    schedule
+        ``"cosine"`` or ``"noam"`` (equation 3 of the paper).
+    smoothing
+        Label smoothing (section 5.4).
+    weight_decay
+        AdamW's decay of the weights; 0 makes it Adam.
+    clip_norm
+        Longest gradient; longer ones are shortened to it.
+    evaluate_every, dev_sentences
+        Updates between two looks at the dev split, and how many of its sentences are translated.
+    seed
+        Determines weights, order of sentences and dropout.
+    """
+
+    steps: int = 400
+    minutes: float | None = None
+    batch_tokens: int = 640
+    learning_rate: float = 4e-3
+    warmup: float = 0.15
+    schedule: str = "cosine"
+    smoothing: float = 0.1
+    weight_decay: float = 0.0
+    clip_norm: float = 1.0
+    evaluate_every: int = 50
+    dev_sentences: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_tokens", "evaluate_every", "dev_sentences"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        if self.minutes is not None and self.minutes <= 0:
+            raise ValueError(f"minutes must be positive; got {self.minutes}.")
+        if not 0 < self.warmup < 1:
+            raise ValueError(f"warmup must be between 0 and 1; got {self.warmup}.")
+        if self.schedule not in ("cosine", "noam"):
+            raise ValueError(f"schedule must be 'cosine' or 'noam'; got {self.schedule!r}.")
+
+
+class Trainer:
+    """Trains a translator, watches it on the dev split, and can stop and go on.
+
+    Parameters
+    ----------
+    translator
+        What to train; its model is changed in place.
+    train, dev
+        Sentence pairs to learn from, and to look at while learning.
+    settings
+        How to train.
+    output
+        An existing folder for checkpoints and ``metrics.csv``; without it nothing is written.
+    watch
+        Called with all rows of :attr:`history` so far whenever one is added.
+
+    Attributes
+    ----------
+    history
+        One row per look at the dev split: ``step``, ``seconds`` of training, ``learning_rate``,
+        ``train_loss`` (smoothed, mean since the row before), ``dev_loss`` (not smoothed), both in
+        nats per token, and ``dev_exact_match``.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        train: list[SentencePair],
+        dev: list[SentencePair],
+        settings: TrainingSettings,
+        output: Path | None = None,
+        watch: Callable[[list[Row]], None] | None = None,
+    ) -> None:
+        if not train or not dev:
+            raise ValueError(f"training needs sentences; got {len(train)} train, {len(dev)} dev.")
+        self.translator = translator
+        self.model = translator.model
+        self.settings = settings
+        self.output = output
+        self.watch = watch
+        self.history: list[Row] = []
+        self.step = 0
+        self.seconds = 0.0
+        self._pairs = translator.encode_pairs(train)
+        self._dev = dev[: settings.dev_sentences]
+        self._dev_batches = self._as_batches(translator.encode_pairs(self._dev), generator=None)
+        self._losses: list[float] = []
+        self._random_state = torch.Generator().manual_seed(settings.seed).get_state()
+        self._optimizer = torch.optim.AdamW(
+            self.model.parameters(),
+            betas=(0.9, 0.98),
+            eps=1e-9,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
+
+    def train(self) -> list[Row]:
+        """Train until the settings' end or Ctrl-C; return :attr:`history`.
+
+        After Ctrl-C the translator keeps what it has learnt, and :meth:`resume` can go on.
+
+        Raises
+        ------
+        FloatingPointError
+            If the loss stops being a number; the last checkpoint is still good.
+        """
+        self.model.train()
+        bar = tqdm(total=self._bar_total(), unit="step", leave=False, desc="training")
+        with bar, torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
+            torch.set_rng_state(self._random_state)
+            for batch in self._remaining_batches():
+                self._update(batch)
+                bar.update()
+                bar.set_postfix(loss=f"{self._losses[-1]:.3f}", refresh=False)
+                if self.step % self.settings.evaluate_every == 0:
+                    self._look()
+                if interrupted.is_set():
+                    bar.write(f"Stopped at step {self.step}; what was learnt so far is kept.")
+                    break
+            if self._losses or not self.history:
+                self._look()
+            self._random_state = torch.get_rng_state()
+        self.model.eval()
+        return self.history
+
+    @property
+    def progress(self) -> float:
+        """Share of the run that is done, 0 to 1."""
+        if self.settings.minutes is not None:
+            return min(1.0, self.seconds / (60 * self.settings.minutes))
+        return self.step / self.settings.steps
+
+    def _bar_total(self) -> int | None:
+        return None if self.settings.minutes is not None else self.settings.steps - self.step
+
+    def _as_batches(self, pairs: list, generator: torch.Generator | None) -> list[Batch]:
+        numbers = length_batches(pairs, self.settings.batch_tokens, generator)
+        return [Batch.from_pairs([pairs[n] for n in group], BOS, EOS, PAD) for group in numbers]
+
+    def _remaining_batches(self) -> Iterator[Batch]:
+        """Yield batches, epoch after epoch, from where :attr:`step` stands until the end."""
+        skip = self.step
+        for epoch in itertools.count():
+            generator = torch.Generator().manual_seed(1_000_003 * self.settings.seed + epoch)
+            groups = length_batches(self._pairs, self.settings.batch_tokens, generator)
+            for group in groups[skip:]:
+                if self.progress >= 1:
+                    return
+                yield Batch.from_pairs([self._pairs[n] for n in group], BOS, EOS, PAD)
+            skip = max(0, skip - len(groups))
+
+    def _learning_rate(self) -> float:
+        settings = self.settings
+        if settings.schedule == "noam":
+            warmup = max(1, round(settings.warmup * settings.steps))
+            factor = settings.learning_rate
+            return factor * noam(self.step + 1, self.model.config.d_model, warmup)
+        # One step ahead, so that the first step moves the weights.
+        ahead = min(1.0, self.progress + 1 / settings.steps)
+        return warmup_cosine(ahead, settings.learning_rate, settings.warmup)
+
+    def _update(self, batch: Batch) -> None:
+        start = time.perf_counter()
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        loss = self._loss(batch, self.settings.smoothing)
+        if not math.isfinite(loss.item()):
+            raise FloatingPointError(
+                f"the loss became {loss.item()} at step {self.step + 1}. The last checkpoint is "
+                f"still good; try a lower learning rate than {self.settings.learning_rate}."
+            )
+        self._optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+        self._optimizer.step()
+        self._losses.append(loss.item())
+        self.step += 1
+        self.seconds += time.perf_counter() - start
+
+    def _loss(self, batch: Batch, smoothing: float, reduction: str = "mean") -> Tensor:
+        # torch's kernel for translation.loss.smoothed_cross_entropy; tests hold them equal.
+        return F.cross_entropy(
+            self.model(batch.source, batch.target_in).flatten(0, 1),
+            batch.target_out.flatten(),
+            ignore_index=PAD,
+            label_smoothing=smoothing,
+            reduction=reduction,
+        )
+
+    def _look(self) -> None:
+        """Add a row to the history, hand it to the watcher, write a checkpoint."""
+        with inference_mode(self.model):
+            losses = [self._loss(batch, 0.0, "sum").item() for batch in self._dev_batches]
+        tokens = sum(int((batch.target_out != PAD).sum()) for batch in self._dev_batches)
+        translations = self.translator.translate([pair.source for pair in self._dev])
+        self.history.append(
+            {
+                "step": self.step,
+                "seconds": round(self.seconds, 2),
+                "learning_rate": self._optimizer.param_groups[0]["lr"],
+                "train_loss": fmean(self._losses) if self._losses else math.nan,
+                "dev_loss": sum(losses) / tokens,
+                "dev_exact_match": exact_match(translations, [p.target for p in self._dev]),
+            }
+        )
+        self._losses = []
+        if self.watch:
+            self.watch(self.history)
+        if self.output:
+            self.save(self.output)
+
+    def save(self, folder: Path) -> None:
+        """Write the translator, the metrics and all that :meth:`resume` needs, atomically.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be written or the disk is full; older files stay whole.
+        """
+        tensors = {f"model.{name}": t for name, t in own_tensors(self.model).items()}
+        for number, moments in self._optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{name}": t for name, t in moments.items()}
+        tensors["random_state"] = torch.get_rng_state()
+        progress = {"step": self.step, "seconds": self.seconds, "history": self.history}
+        # One file holds all of it, so that weights and moments are always of the same step.
+        write_tensors(folder / TRAINING_FILE, tensors, progress | {"settings": self._identity()})
+        with atomic_write(folder / METRICS_FILE) as temporary:
+            pd.DataFrame(self.history).to_csv(temporary, index=False)
+        self.translator.save(folder)
+
+    def resume(self, folder: Path) -> None:
+        """Go back to where a run stopped; on CPU the rest of it is the same to the bit.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder holds no training state, a damaged one, or one of other settings.
+        """
+        path = folder / TRAINING_FILE
+        tensors, progress = read_tensors(path)
+        if progress.get("settings") != self._identity():
+            raise CheckpointError(
+                f"{path} was written with other settings, {progress.get('settings')}; resume it "
+                f"with the same ones."
+            )
+        load_own_tensors(self.model, _below("model.", tensors), path)
+        state = self._optimizer.state_dict()
+        for name, tensor in _below("optimizer.", tensors).items():
+            number, key = name.split(".")
+            state["state"].setdefault(int(number), {})[key] = tensor
+        self._optimizer.load_state_dict(state)
+        self._random_state = tensors["random_state"]
+        self.step, self.seconds = progress["step"], progress["seconds"]
+        self.history = progress["history"]
+
+    def _identity(self) -> dict:
+        return json.loads(json.dumps(asdict(self.settings)))
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Pick the entries whose name begins with the prefix, and take it off."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
+
+
+@contextmanager
+def deferred_interrupt() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into an event, so that a step is never cut in half; a second one interrupts.
+
+    Outside the main thread, where Python allows no signal handler, Ctrl-C is left as it is.
+    """
+    requested = threading.Event()
+
+    def request(_signal: int, _frame: object) -> None:
+        if requested.is_set():
+            raise KeyboardInterrupt
+        requested.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield requested
+        return
+    usual = signal.signal(signal.SIGINT, request)
+    try:
+        yield requested
+    finally:
+        signal.signal(signal.SIGINT, usual)

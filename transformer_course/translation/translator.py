@@ -1,0 +1,191 @@
+"""A model and its two tokenisers: sentences in, sentences out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_course.model import Transformer, TransformerConfig, capture_attention
+from transformer_course.translation.batches import EncodedPair, collate, pad_rows
+from transformer_course.translation.checkpoints import (
+    CheckpointError,
+    read_json,
+    read_tensors,
+    write_json,
+    write_tensors,
+)
+from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.decoding import greedy, inference_mode
+from transformer_course.translation.text import BOS, EOS, PAD, Vocabulary, WordTokenizer
+
+CONFIG_FILE = "config.json"
+MODEL_FILE = "model.safetensors"
+
+
+def toy_checkpoint() -> Path:
+    """Return the folder of the trained toy translator that ships with the course."""
+    return Path(__file__).parents[1] / "checkpoints" / "toy"
+
+
+@dataclass
+class Translator:
+    """A Transformer with the tokenisers of its source and target language."""
+
+    model: Transformer
+    source: WordTokenizer
+    target: WordTokenizer
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Sequence[SentencePair],
+        languages: tuple[str, str],
+        min_frequency: int = 1,
+        seed: int = 0,
+        **sizes: Any,
+    ) -> Self:
+        """Build an untrained translator: vocabularies from the pairs, random weights.
+
+        Parameters
+        ----------
+        pairs
+            The training split.
+        languages
+            Two-letter codes of source and target.
+        min_frequency
+            Words seen less often than this become ``<unk>``.
+        seed
+            Determines the weights.
+        sizes
+            Fields of :class:`TransformerConfig` other than the vocabularies.
+        """
+        source = WordTokenizer.from_texts(languages[0], (p.source for p in pairs), min_frequency)
+        target = WordTokenizer.from_texts(languages[1], (p.target for p in pairs), min_frequency)
+        config = TransformerConfig(
+            source_vocab=len(source.vocabulary),
+            target_vocab=len(target.vocabulary),
+            pad_id=PAD,
+            **{"tying": "two_way", **sizes},
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return cls(Transformer(config), source, target)
+
+    def encode_pairs(self, pairs: Sequence[SentencePair]) -> list[EncodedPair]:
+        """Turn sentence pairs into pairs of id lists."""
+        return [(self.source.encode(p.source), self.target.encode(p.target)) for p in pairs]
+
+    def translate(self, sentences: Sequence[str], batch_size: int = 100) -> list[str]:
+        """Translate sentences greedily; the result has the same order, blank lines stay blank.
+
+        Parameters
+        ----------
+        sentences
+            Source sentences.
+        batch_size
+            Sentences translated at once, grouped by length.
+        """
+        encoded = [self.source.encode(sentence) for sentence in sentences]
+        by_length = sorted(
+            (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
+        )
+        translations = [""] * len(sentences)
+        for start in range(0, len(by_length), batch_size):
+            numbers = by_length[start : start + batch_size]
+            source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
+            for number, ids in zip(
+                numbers, greedy(self.model, source_ids, BOS, EOS).tolist(), strict=True
+            ):
+                translations[number] = self.target.decode(ids)
+        return translations
+
+    def cross_attention(
+        self, pairs: Sequence[SentencePair], batch_size: int = 100
+    ) -> Iterator[Float[Tensor, "layers heads target source"]]:
+        """Yield, pair by pair, how each target word's prediction attends to the source.
+
+        The target is fed in as it stands (teacher forcing). Rows are the target's words and the
+        end token, columns the source's words and the end token.
+        """
+        encoded = self.encode_pairs(pairs)
+        for start in range(0, len(encoded), batch_size):
+            chunk = encoded[start : start + batch_size]
+            source, target_in, _ = collate(chunk, BOS, EOS, PAD)
+            with inference_mode(self.model), capture_attention(self.model) as maps:
+                self.model(source, target_in)
+            layers = range(self.model.config.decoder_layers)
+            weights = [maps[f"decoder.layers.{layer}.cross_attention"] for layer in layers]
+            for row, (source_words, target_words) in enumerate(chunk):
+                per_layer = torch.stack([w[row] for w in weights])
+                yield per_layer[..., : len(target_words) + 1, : len(source_words) + 1]
+
+    def save(self, folder: Path) -> None:
+        """Write ``config.json`` and ``model.safetensors`` into an existing folder, atomically."""
+        config = {
+            "model": asdict(self.model.config),
+            "source": {"language": self.source.language, "tokens": self.source.vocabulary.tokens},
+            "target": {"language": self.target.language, "tokens": self.target.vocabulary.tokens},
+        }
+        write_json(folder / CONFIG_FILE, config)
+        write_tensors(folder / MODEL_FILE, own_tensors(self.model), {})
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a translator that :meth:`save` or a training run wrote.
+
+        Raises
+        ------
+        CheckpointError
+            If the folder holds no checkpoint, a damaged one, or weights of another configuration.
+        """
+        folder = Path(folder)
+        config = read_json(folder / CONFIG_FILE)
+        weights, _ = read_tensors(folder / MODEL_FILE)
+        try:
+            source, target = (
+                WordTokenizer(config[side]["language"], Vocabulary(config[side]["tokens"]))
+                for side in ("source", "target")
+            )
+            model = _empty_model(TransformerConfig(**config["model"]), weights)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{folder / CONFIG_FILE} does not describe a translator ({error}); restore it or "
+                f"train again."
+            ) from None
+        load_own_tensors(model, weights, folder / MODEL_FILE)
+        return cls(model.eval(), source, target)
+
+
+def _empty_model(config: TransformerConfig, weights: dict[str, Tensor]) -> Transformer:
+    """Build the model, unless the file is far too small for what the configuration asks."""
+    stored = sum(tensor.numel() for tensor in weights.values())
+    layers = config.encoder_layers + config.decoder_layers
+    if layers * config.d_ff > stored or config.target_vocab * config.d_model > stored:
+        raise ValueError(f"it asks for a larger model than the {stored} stored numbers can fill")
+    return Transformer(config)
+
+
+def own_tensors(model: Transformer) -> dict[str, Tensor]:
+    """Return the model's weights by name, a table that parts share only once."""
+    return dict(model.named_parameters())
+
+
+def load_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+    """Put back what :func:`own_tensors` gave; raise CheckpointError if names or shapes differ."""
+    own = own_tensors(model)
+    shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
+    stored = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if shapes != stored:
+        different = sorted(shapes.items() ^ stored.items())[0][0]
+        raise CheckpointError(
+            f"{origin} belongs to another configuration: {different} has shape "
+            f"{stored.get(different, 'nothing')} there, {shapes.get(different, 'nothing')} in the "
+            f"model. Use the config.json that was written with it."
+        )
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(tensors[name])
