@@ -1,18 +1,21 @@
 """Build the notebooks from their text twins, with outputs that are the same in every build.
 
-    python -m tools.notebooks build [notebooks/text/NAME.md ...]     all lessons when none is named
-    python -m tools.notebooks check                                  is every notebook in sync?
+``python -m tools.notebooks build [notebooks/text/NAME.md ...]`` builds all lessons when none is
+named; ``python -m tools.notebooks check`` tells whether every notebook is in sync with its twin.
 """
 
 import argparse
 import difflib
+import os
 import re
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from tools.stamp import stamp_cells
@@ -32,17 +35,26 @@ ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
-    """Run all cells in a fresh kernel that works in ``folder``; outputs are stored in place."""
-    NotebookClient(
+    """Run all cells in a fresh kernel that works in ``folder``; outputs are stored in place.
+
+    The learner in that kernel has solved nothing yet, whoever runs this.
+
+    Raises
+    ------
+    CellExecutionError
+        If a cell raises that is not tagged ``raises-exception``.
+    """
+    client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT,
         kernel_name="python3",
         record_timing=False,
-        allow_errors=True,
         # The kernel warns about its own transport; that is no concern of a lesson.
         extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(folder)}},
-    ).execute()
+    )
+    with TemporaryDirectory() as home:
+        client.execute(env={**os.environ, "TRANSFORMER_COURSE_HOME": home})
 
 
 def complaints(notebook: NotebookNode) -> Iterator[str]:
@@ -54,7 +66,7 @@ def complaints(notebook: NotebookNode) -> Iterator[str]:
             if output.output_type == "error" and not allowed:
                 yield f"{where} raised {output.ename}: {output.evalue}"
             elif output.get("name") == "stderr":
-                yield f"{where} wrote to stderr, which holds warnings only: {output.text.strip()}"
+                yield f"{where} wrote a warning or a progress bar to stderr: {output.text.strip()}"
             elif ADDRESS.search(str(output)):
                 yield f"{where} shows a memory address, which differs in every run"
 
@@ -67,23 +79,23 @@ def stabilise(notebook: NotebookNode) -> None:
 
 
 def build(twin: Path) -> list[str]:
-    """Write a lesson's notebook from its text twin, and the twin in its canonical form.
+    """Write a lesson's notebook from its text twin, which is put into its canonical form first.
 
     Returns
     -------
     list[str]
         What is wrong with the outputs; the notebook is written only if nothing is.
     """
+    draft = read_twin(twin)
+    stamp_cells(draft, twin.stem)
+    write_if_changed(twin, twin_text(draft))
     notebook = read_twin(twin)
-    stamp_cells(notebook, twin.stem)
-    target = notebook_of(twin)
-    execute(notebook, target.parent)
+    execute(notebook, notebook_of(twin).parent)
     wrong = list(complaints(notebook))
     if not wrong:
         stabilise(notebook)
         text = KERNEL_FILE.sub("ipykernel/cell.py", notebook_text(notebook))
-        write_if_changed(target, text)
-        write_if_changed(twin, twin_text(notebook))
+        write_if_changed(notebook_of(twin), text)
     return wrong
 
 
@@ -105,7 +117,10 @@ def _build_all(twins: list[Path]) -> int:
     failed = 0
     for twin in twins:
         start = time.perf_counter()
-        wrong = build(twin.resolve())
+        try:
+            wrong = build(twin.resolve())
+        except (CellExecutionError, OSError, ValueError) as error:
+            wrong = [str(error)]
         seconds = time.perf_counter() - start
         print(f"{twin.stem}: {'NOT written' if wrong else 'built'} ({seconds:.0f} s)", flush=True)
         for sentence in wrong:

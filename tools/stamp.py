@@ -25,6 +25,7 @@ from tools.twins import (
 
 README = ROOT / "README.md"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
+CLONE = re.compile(r"git clone \S+")
 
 SYLLABUS = {
     "00_start_here": "Start here",
@@ -51,9 +52,7 @@ def repository() -> str:
 def colab_link(name: str) -> str:
     """Return the address that opens a lesson in Colab."""
     path = repository().removeprefix("https://github.com/")
-    return (
-        f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{name}.ipynb"
-    )
+    return f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{name}.ipynb"
 
 
 def kaggle_link(name: str) -> str:
@@ -84,14 +83,14 @@ def setup_cell() -> str:
 
 
 def stamp_cells(notebook: NotebookNode, name: str) -> None:
-    """Write the cells tagged ``links`` and ``setup`` of a lesson.
+    """Write the cells tagged ``links`` and ``install`` of a lesson.
 
     Raises
     ------
     ValueError
         If the lesson does not have exactly one cell of each tag.
     """
-    for tag, source in (("links", links_cell(name)), ("setup", setup_cell())):
+    for tag, source in (("links", links_cell(name)), ("install", setup_cell())):
         cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
         if len(cells) != 1:
             raise ValueError(
@@ -124,9 +123,15 @@ def lesson_table() -> str:
     return "\n".join(head + [lesson_row(name) for name in SYLLABUS]) + "\n"
 
 
+def stamped_readme(text: str) -> str:
+    """Return the README with the address to clone and the lesson table."""
+    text = CLONE.sub(f"git clone {repository()}", text)
+    return TABLE.sub(lambda _: lesson_table(), text)
+
+
 def stamped_files() -> dict[Path, str]:
     """Return every stamped file with the content it should have."""
-    files = {README: TABLE.sub(lambda _: lesson_table(), README.read_text(encoding="utf-8"))}
+    files = {README: stamped_readme(README.read_text(encoding="utf-8"))}
     for twin in lesson_twins():
         text = read_twin(twin)
         stamp_cells(text, twin.stem)

@@ -1,22 +1,22 @@
 """Compare what a learner's code returned with what the reference returned."""
 
 from dataclasses import dataclass
-from numbers import Number
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.bfloat16: 2e-2, torch.float16: 2e-3}
+TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-4, torch.float16: 2e-3, torch.bfloat16: 2e-2}
 
 
 @dataclass(frozen=True)
 class Difference:
     """The first place where two results differ, and how.
 
-    ``kind`` is "type", "length", "shape", "nan" or "values"; ``path`` is ``""`` for the result
-    itself, ``"[0]"`` for its first part.
+    ``kind`` is "type", "length", "shape", "nan" or "values"; ``path`` is empty for the result
+    itself, ``[0]`` for its first part.
     """
 
     kind: str
@@ -32,85 +32,80 @@ def difference(expected: Any, received: Any, path: str = "") -> Difference | Non
     :func:`technical_difference`, so that right values are recognised as right.
     """
     if isinstance(expected, Tensor):
-        return _tensor_difference(expected, received, path)
-    if isinstance(expected, Number):
-        return _number_difference(expected, received, path)
-    if isinstance(expected, dict):
-        return _dict_difference(expected, received, path)
-    if isinstance(expected, list | tuple):
-        return _sequence_difference(expected, received, path)
-    if isinstance(received, type(expected)) and (callable(expected) or expected == received):
-        return None
-    kind = "values" if isinstance(received, type(expected)) else "type"
-    return Difference(kind, path, expected, received)
+        kind = _tensor_kind(expected, received)
+    elif isinstance(expected, Real):
+        kind = _number_kind(expected, received)
+    elif isinstance(expected, list | tuple | dict):
+        kind = _container_kind(expected, received)
+        if kind is None:
+            parts = zip(_parts(expected), _parts(received), strict=True)
+            found = (difference(e, r, f"{path}[{key!r}]") for (key, e), (_, r) in parts)
+            return next((part for part in found if part), None)
+    elif not isinstance(received, type(expected)):
+        kind = "type"
+    else:
+        kind = None if callable(expected) or expected == received else "values"
+    return Difference(kind, path, expected, received) if kind else None
 
 
-def _tensor_difference(expected: Tensor, received: Any, path: str) -> Difference | None:
-    if not isinstance(received, Tensor):
-        return Difference("type", path, expected, received)
+def _tensor_kind(expected: Tensor, received: Any) -> str | None:
+    if not isinstance(received, Tensor) or received.is_complex() or received.is_meta:
+        return "type"
     if expected.shape != received.shape:
-        return Difference("shape", path, expected, received)
+        return "shape"
     if wrong_elements(expected, received).any():
-        has_nan = received.isnan().any() and not expected.isnan().any()
-        return Difference("nan" if has_nan else "values", path, expected, received)
+        return "nan" if received.isnan().any() and not expected.isnan().any() else "values"
     return None
 
 
 def wrong_elements(expected: Tensor, received: Tensor) -> Tensor:
     """Mark the elements that differ by more than the rounding of the coarser of the two dtypes."""
     tolerance = max(TOLERANCE.get(tensor.dtype, 0.0) for tensor in (expected, received))
-    expected, received = (t.detach().cpu().double() for t in (expected, received))
+    expected, received = (t.detach().cpu().to_dense().double() for t in (expected, received))
+    # Near zero the tolerance is absolute, but never coarser than the numbers themselves.
     scale = min(1.0, expected.abs().max().item()) if expected.numel() else 1.0
-    close = torch.isclose(
+    return ~torch.isclose(
         received, expected, rtol=tolerance, atol=tolerance * scale, equal_nan=True
     )
-    return ~close
 
 
-def _number_difference(expected: Number, received: Any, path: str) -> Difference | None:
-    is_single = isinstance(received, Tensor | np.ndarray) and received.ndim == 0
-    if not (isinstance(received, Number | np.generic) or is_single):
-        return Difference("type", path, expected, received)
-    as_tensors = (torch.tensor(float(n), dtype=torch.float64) for n in (expected, received))
-    if wrong_elements(*as_tensors):
-        return Difference("values", path, expected, received)
-    return None
+def _number_kind(expected: Real, received: Any) -> str | None:
+    if not isinstance(received, Real | np.generic | np.ndarray | Tensor):
+        return "type"
+    try:
+        numbers = [torch.tensor(float(n), dtype=torch.float64) for n in (expected, received)]
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return "type"
+    return "values" if wrong_elements(*numbers) else None
 
 
-def _dict_difference(expected: dict, received: Any, path: str) -> Difference | None:
-    if not isinstance(received, dict):
-        return Difference("type", path, expected, received)
-    if expected.keys() != received.keys():
-        return Difference("values", path, expected, received)
-    pairs = ((f"{path}[{key!r}]", expected[key], received[key]) for key in expected)
-    return next((d for p, e, r in pairs if (d := difference(e, r, p))), None)
-
-
-def _sequence_difference(expected: list | tuple, received: Any, path: str) -> Difference | None:
+def _container_kind(expected: list | tuple | dict, received: Any) -> str | None:
+    if isinstance(expected, dict):
+        if not isinstance(received, dict):
+            return "type"
+        return None if list(expected) == list(received) else "values"
     if not isinstance(received, list | tuple):
-        return Difference("type", path, expected, received)
-    if len(expected) != len(received):
-        return Difference("length", path, expected, received)
-    pairs = zip(expected, received, strict=True)
-    parts = (difference(e, r, f"{path}[{i}]") for i, (e, r) in enumerate(pairs))
-    return next((part for part in parts if part), None)
+        return "type"
+    return None if len(expected) == len(received) else "length"
+
+
+def _parts(value: list | tuple | dict) -> list[tuple[Any, Any]]:
+    return list(value.items() if isinstance(value, dict) else enumerate(value))
 
 
 def technical_difference(expected: Any, received: Any) -> str | None:
     """Say in a sentence what is wrong with results of equal values: dtype or autograd graph."""
-    if isinstance(expected, list | tuple):
-        parts = (technical_difference(e, r) for e, r in zip(expected, received, strict=True))
-        return next((part for part in parts if part), None)
-    if isinstance(expected, dict):
-        parts = (technical_difference(expected[key], received[key]) for key in expected)
-        return next((part for part in parts if part), None)
+    if isinstance(expected, list | tuple | dict):
+        parts = zip(_parts(expected), _parts(received), strict=True)
+        found = (technical_difference(e, r) for (_, e), (_, r) in parts)
+        return next((part for part in found if part), None)
     if not isinstance(expected, Tensor):
         return None
     if expected.dtype != received.dtype:
-        wanted, got = (str(t.dtype).removeprefix("torch.") for t in (expected, received))
+        wanted, got = _dtype(expected), _dtype(received)
         return (
             f"The numbers are right, but their dtype is `{got}` and `{wanted}` is wanted: "
-            f"create or convert your tensor as `{wanted}`."
+            f"create or convert your tensor as `torch.{wanted}`."
         )
     if received.requires_grad and not expected.requires_grad:
         return (
@@ -125,13 +120,23 @@ def technical_difference(expected: Any, received: Any) -> str | None:
     return None
 
 
+def snapshot(value: Any) -> Any:
+    """Copy a result, so that code which changes it later cannot change what was seen."""
+    if isinstance(value, Tensor):
+        copied = value.detach().clone()
+        return copied.requires_grad_() if value.requires_grad else copied
+    if type(value) in (list, tuple):
+        return type(value)(map(snapshot, value))
+    if type(value) is dict:
+        return {key: snapshot(part) for key, part in value.items()}
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def size(value: Any) -> int:
     """Count the numbers in a result; the failing case with the fewest is the one to show."""
-    if isinstance(value, Tensor):
-        return value.numel()
-    if isinstance(value, dict):
-        return sum(map(size, value.values()))
-    return sum(map(size, value)) if isinstance(value, list | tuple) else 1
+    if isinstance(value, list | tuple | dict):
+        return sum(size(part) for _, part in _parts(value))
+    return value.numel() if isinstance(value, Tensor) else 1
 
 
 def describe(value: Any) -> str:
@@ -139,19 +144,21 @@ def describe(value: Any) -> str:
     if value is None or value is ...:
         return str(value)
     if isinstance(value, Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
-        return f"tensor of shape {list(value.shape)}, {dtype}"
+        return f"tensor of shape {list(value.shape)}, {_dtype(value)}"
     if isinstance(value, np.ndarray):
         return f"NumPy array of shape {list(value.shape)}, {value.dtype}"
-    if isinstance(value, bool | int | float | str):
-        return f"{value!r} ({type(value).__name__})"
-    if isinstance(value, list | tuple | dict):
-        return f"{type(value).__name__} of {len(value)}"
+    if type(value) in (bool, int, float, str):
+        written = f"{value:.7g}" if isinstance(value, float) else repr(value)
+        return f"{_short(written)} ({type(value).__name__})"
+    if type(value) in (list, tuple, dict):
+        return f"{type(value).__name__} of {len(value)}: {_short(repr(value))}"
     return f"object of type {type(value).__name__}"
 
 
-def matrix(tensor: Tensor, index: tuple[int, ...]) -> Tensor:
-    """Return the last two axes at ``index``; fewer axes are filled up with ones."""
-    if tensor.dim() < 2:
-        return tensor.reshape(1, -1)
-    return tensor[index[:-2]]
+def _dtype(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

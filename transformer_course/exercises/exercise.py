@@ -1,73 +1,139 @@
-"""An exercise: what is checked, and the three verbs check, hint and solution."""
+"""An exercise and its three verbs: check, hint and solution."""
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from types import EllipsisType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer_course.exercises import progress, reports
-from transformer_course.exercises.comparison import difference, size, technical_difference
-from transformer_course.exercises.feedback import Feedback, Sentence, Source, Verdict
-from transformer_course.exercises.mistakes import Mistake, diagnose
-from transformer_course.exercises.sandbox import Outcome, TimeLimitReached, run
+from transformer_course.exercises.cases import Case, Property
+from transformer_course.exercises.feedback import Feedback, Source
+from transformer_course.exercises.mistakes import Mistake, diagnose, same_behaviour
+from transformer_course.exercises.sandbox import Outcome, is_stub, run
+from transformer_course.exercises.task import Task
+
+NOTHING = object()  # tells check() from check(None)
 
 
-@dataclass(frozen=True)
-class Case:
-    """One configuration in which the learner's code is called.
-
-    Attributes
-    ----------
-    inputs
-        Arguments of the function, or of the built module.
-    construct
-        Arguments of a module's constructor; None for a function.
-    observe
-        ``observe(function_or_module, *inputs)`` returns what is compared: a tensor, a number, or
-        a list, tuple or dict of those. By default the result of the call.
-    inject
-        Whether a module gets the reference's weights; False leaves its own initial ones.
-    training
-        Whether a module is in training mode.
-    """
-
-    inputs: tuple = ()
-    construct: tuple | None = None
-    observe: Callable[..., Any] = lambda code, *inputs: code(*inputs)
-    inject: bool = True
-    training: bool = False
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Property:
-    """Something that holds for every right result.
-
-    Attributes
-    ----------
-    statement
-        What holds, in a few words.
-    holds
-        ``holds(value, case)`` tells whether it does for what the case observed.
-    """
-
-    statement: str
-    holds: Callable[[Any, Case], bool]
-
-
-@dataclass
 class Exercise:
-    """An exercise and its feedback; made by decorating a model answer with :func:`exercise`."""
+    """A function or module to write, and the knowledge to judge it.
 
-    answer: Callable
-    reference: Callable
-    cases: Sequence[Case]
-    hints: Sequence[str]
-    properties: Sequence[Property] = ()
-    mistakes: list[Mistake] = field(default_factory=list)
-    _hints_given: int = 0
+    Made by decorating a model answer with :func:`exercise`.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.name = task.name
+        self.mistakes: list[Mistake] = []
+        self._hints_given = 0
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.name}: .check({self.name}), .hint(), .solution()"
+
+    def check(self, candidate: Any = NOTHING) -> Feedback:
+        """Judge the learner's function or class.
+
+        Nothing that the learner's code does makes this raise, except that KeyboardInterrupt, the
+        stop button, passes through.
+
+        Returns
+        -------
+        Feedback
+            A notebook displays it when it is the last line of a cell; elsewhere, print it.
+            ``feedback.passed`` says whether the exercise is solved.
+        """
+        if candidate is NOTHING:
+            return reports.nothing_given(self.task)
+        if complaint := reports.unsuitable(self.task, candidate):
+            return complaint
+        if is_stub(candidate.forward if self.task.wants_module else candidate):
+            return reports.not_attempted(self.task)
+        seen = self._outcomes(candidate)
+        if not all(outcome.attempted for outcome in seen):
+            return reports.not_attempted(self.task)
+        return self._judge(seen)
+
+    def _outcomes(self, candidate: Callable) -> list[Outcome]:
+        """Run the cases, but none after one that never ended."""
+        outcomes: list[Outcome] = []
+        for case in self.task.cases:
+            outcomes.append(self._run(candidate, case, repeat=True))
+            if outcomes[-1].timed_out:
+                break
+        return outcomes
+
+    def _judge(self, seen: list[Outcome]) -> Feedback:
+        wanted = [self.run_case(self.task.reference, number) for number in range(len(seen))]
+        if seen[-1].timed_out:
+            return reports.crashed(self.task, seen)
+        if not all(map(same_behaviour, wanted, seen)):
+            known = diagnose(seen, self.mistakes, self.run_case)
+            if known:
+                return reports.known_mistake(self.task, known, seen)
+            return reports.unknown_mistake(self.task, seen, wanted)
+        if faults := reports.faults(seen, wanted):
+            return reports.faulty(self.task, faults, seen)
+        saved = progress.record(f"{self.task.lesson}.{self.name}")
+        return reports.right(self.task, seen, saved)
+
+    def run_case(self, candidate: Callable, number: int) -> Outcome:
+        """Run an implementation of the course's in one case; a learner's gets more tests."""
+        return self._run(candidate, self.task.cases[number], repeat=False)
+
+    def _run(self, candidate: Callable, case: Case, *, repeat: bool) -> Outcome:
+
+        def prepare() -> Callable:
+            if case.construct is None:
+                return candidate
+            module = candidate(*case.construct)
+            if case.inject:
+                _copy_parameters(self.task.reference(*case.construct), module)
+            return module.train(case.training)
+
+        return run(prepare, case.observe, case.inputs, repeat=repeat)
+
+    def hint(self) -> Feedback:
+        """Return the next hint, from mild to strong; after the last one, the last again."""
+        self._hints_given = min(self._hints_given + 1, len(self.task.hints))
+        return reports.hint(self.task, self._hints_given)
+
+    def solution(self) -> Source:
+        """Return the source of a model answer, which can stand in place of the stub."""
+        lines = textwrap.dedent(inspect.getsource(self.task.answer)).splitlines()
+        definition = ast.parse("\n".join(lines)).body[0]
+        return Source("\n".join(lines[definition.lineno - 1 :]))  # without the decorator
+
+    def mistake(self, name: str, *, observed: str, change: str) -> Callable[[type], type]:
+        """Add the decorated class to the catalogue; see :class:`Mistake` for the words."""
+
+        def add(steps: type) -> type:
+            self.mistakes.append(Mistake(name, observed, change, steps))
+            return steps
+
+        return add
+
+
+def exercise(
+    *,
+    reference: Callable,
+    cases: Sequence[Case],
+    hints: Sequence[str],
+    properties: Sequence[Property] = (),
+) -> Callable[[Callable], Exercise]:
+    """Turn the decorated model answer into an exercise; see :class:`Task` for the parameters."""
+    return lambda answer: Exercise(
+        Task(answer, reference, tuple(cases), tuple(hints), tuple(properties))
+    )
+
+
+def _copy_parameters(source: nn.Module, target: nn.Module) -> None:
+    """Copy the parameters whose name and shape fit; the others are reported by their names."""
+    wanted = dict(source.named_parameters())
+    with torch.no_grad():
+        for name, parameter in target.named_parameters():
+            if name in wanted and wanted[name].shape == parameter.shape:
+                parameter.copy_(wanted[name])

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from torch import nn
 
@@ -13,7 +12,7 @@ from transformer_course.exercises.sandbox import Outcome
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong implementation and what to say to whoever wrote it.
+    """A wrong implementation, and what to say to whoever wrote it.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class Mistake:
 
     @property
     def candidate(self) -> Callable:
-        """What is checked: the class itself for a module, a callable object for a function."""
+        """What can be checked: the class of a module, or an object that is called."""
         return self.steps if issubclass(self.steps, nn.Module) else self.steps()
 
 
@@ -54,40 +53,33 @@ def combined(one: Mistake, other: Mistake) -> Mistake:
 
 
 def _overridden(steps: type) -> set[str]:
-    return {name for name in vars(steps) if not name.startswith("__") or name == "__init__"}
+    return {name for name, step in vars(steps).items() if callable(step)}
 
 
 def same_behaviour(one: Outcome, other: Outcome) -> bool:
-    """Whether two implementations did the same in a case: equal results or equal exceptions."""
+    """Whether two implementations did the same: equal results or equal exceptions."""
     if one.error or other.error:
         return one.error == other.error
     return one.parameters == other.parameters and difference(one.value, other.value) is None
 
 
 def diagnose(
-    outcomes: Sequence[Outcome],
+    seen: Sequence[Outcome],
     mistakes: Sequence[Mistake],
-    run_case: Callable[[Any, int], Outcome],
+    run_case: Callable[[Callable, int], Outcome],
 ) -> tuple[Mistake, ...]:
-    """Return the mistake, or the two, that behave as ``outcomes`` in all cases; else nothing.
-
-    Parameters
-    ----------
-    outcomes
-        What the learner's code did in each case.
-    mistakes
-        The exercise's catalogue.
-    run_case
-        ``run_case(candidate, i)`` runs an implementation in case ``i``.
-    """
+    """Return the mistake, or the two, that behave as was seen in every case; else nothing."""
 
     def explains(mistake: Mistake) -> bool:
         candidate = mistake.candidate
-        return all(same_behaviour(run_case(candidate, i), seen) for i, seen in enumerate(outcomes))
+        return all(
+            same_behaviour(run_case(candidate, number), outcome)
+            for number, outcome in enumerate(seen)
+        )
 
-    alone = [(mistake,) for mistake in mistakes if explains(mistake)]
-    if alone:
-        return alone[0]
-    together = [pair for pair in pairs(mistakes) if explains(combined(*pair))]
+    for mistake in mistakes:
+        if explains(mistake):
+            return (mistake,)
+    both = [pair for pair in pairs(mistakes) if explains(combined(*pair))]
     # Two pairs that compute the same cannot be told apart, and a guess helps nobody.
-    return together[0] if len(together) == 1 else ()
+    return both[0] if len(both) == 1 else ()

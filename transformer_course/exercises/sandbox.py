@@ -5,10 +5,10 @@ import copy
 import ctypes
 import io
 import linecache
+import os
 import random
 import re
 import signal
-import sys
 import sysconfig
 import threading
 import time
@@ -16,22 +16,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import numpy as np
 import torch
 
-from transformer_course.exercises.comparison import difference
+from transformer_course.exercises.comparison import difference, snapshot
 
-TIME_LIMIT = 3.0  # seconds for one call; every exercise needs milliseconds
+TIME_LIMIT = 3.0  # seconds for one case; an answer needs milliseconds
 PRINT_LIMIT = 400  # characters of printed output that are kept
-NOT_THE_LEARNERS = tuple(
-    str(Path(folder)) + "/"
-    for folder in {
-        str(Path(__file__).parents[1]),
-        *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")),
-    }
+
+# Prefixes of the files that a learner did not write: Python, installed packages, this course.
+FOREIGN_FILES = (
+    "<frozen ",
+    str(Path(__file__).parents[1]) + os.sep,
+    *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")),
 )
 
 
@@ -45,8 +44,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     The main thread of a Unix process gets an alarm signal, which also ends a sleep. Elsewhere
     (Windows, other threads) a second thread plants the exception, which Python raises before its
-    next bytecode: loops end, a single long call into C does not. Either way it is raised again
-    every tenth of a second, for code that swallows it.
+    next bytecode: a loop ends, one long call into C does not. Either way it is raised again every
+    tenth of a second, for code that swallows it.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     alarmed = _alarm if in_main_thread and hasattr(signal, "setitimer") else _watchdog
@@ -98,13 +97,9 @@ def _watchdog(seconds: float, again: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def untouched_globals() -> Iterator[None]:
-    """Give the body fixed global settings and put back what was there before."""
-    torch_random, python_random, numpy_random = (
-        torch.get_rng_state(),
-        random.getstate(),
-        np.random.get_state(),  # noqa: NPY002
-    )
-    dtype, grad = torch.get_default_dtype(), torch.is_grad_enabled()
+    """Give the body fixed global settings, and put back afterwards what was there before."""
+    dtype, torch_state = torch.get_default_dtype(), torch.get_rng_state()
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     torch.set_default_dtype(torch.float32)
     try:
         with warnings.catch_warnings(), torch.device("cpu"), torch.enable_grad():
@@ -112,30 +107,32 @@ def untouched_globals() -> Iterator[None]:
             yield
     finally:
         torch.set_default_dtype(dtype)
-        torch.set_grad_enabled(grad)
-        torch.set_rng_state(torch_random)
-        random.setstate(python_random)
-        np.random.set_state(numpy_random)  # noqa: NPY002
+        torch.set_rng_state(torch_state)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)
 
 
 def _seed(seed: int) -> None:
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # code under test runs on the CPU
     random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
+    np.random.seed(seed)
 
 
 class _Captured(io.StringIO):
-    """Printed output, kept up to a limit so that a printing loop cannot fill the memory."""
+    """Printed output, up to a limit, so that a printing loop cannot fill the memory."""
+
+    limit = PRINT_LIMIT
 
     def write(self, text: str) -> int:
-        super().write(text[: max(PRINT_LIMIT - self.tell(), 0)])
+        super().write(text[: max(self.limit - self.tell(), 0)])
         return len(text)
 
 
 @dataclass(frozen=True)
-class LearnerLine:
-    """Where in the learner's own code something happened."""
+class Line:
+    """A line of source and where it stands."""
 
+    file: str
     number: int
     text: str
 
@@ -144,22 +141,49 @@ class LearnerLine:
 class Outcome:
     """What one case showed about the code under test.
 
-    ``error`` is the exception's type and message, ``repeated`` says how a second call with the
-    same arguments went: "same", "random" or "remembered".
+    Attributes
+    ----------
+    value
+        What was observed.
+    parameters
+        Shapes of a module's parameters by name.
+    error
+        Type and message of an exception that came out.
+    line
+        The learner's line that raised it, if one did.
+    attempted
+        False if the code returned ``...`` or raised NotImplementedError itself.
+    printed
+        What the first call printed.
+    changed_input
+        Whether a call changed its arguments in place.
+    repeated
+        How a second call with equal arguments went: "same", "random" or "remembered".
     """
 
     value: Any = None
     parameters: dict[str, tuple[int, ...]] | None = None
     error: tuple[type[BaseException], str] | None = None
-    line: LearnerLine | None = None
+    line: Line | None = None
     attempted: bool = True
     printed: str = ""
     changed_input: bool = False
     repeated: str = "same"
 
+    @property
+    def timed_out(self) -> bool:
+        """Whether the code ran into the time limit."""
+        return self.error is not None and self.error[0] is TimeLimitReached
 
-def run(prepare: Callable[[], Any], observe: Callable, inputs: tuple) -> Outcome:
-    """Prepare the code under test, then call it on copies of the inputs, with every guard.
+
+def run(
+    prepare: Callable[[], Any],
+    observe: Callable[..., Any],
+    inputs: tuple,
+    *,
+    repeat: bool = True,
+) -> Outcome:
+    """Prepare the code under test and call it on copies of the inputs, with every guard.
 
     Parameters
     ----------
@@ -168,31 +192,40 @@ def run(prepare: Callable[[], Any], observe: Callable, inputs: tuple) -> Outcome
     observe
         ``observe(prepared, *inputs)`` returns what is compared.
     inputs
-        Arguments, deep-copied for each call.
+        Arguments, copied for each call.
+    repeat
+        Whether to call again with equal arguments, and to note whether the result is the same.
     """
     outcome = Outcome()
     captured = _Captured()
-    with untouched_globals():
-        try:
-            with (
-                contextlib.redirect_stdout(captured),
-                contextlib.redirect_stderr(captured),
-                time_limit(TIME_LIMIT),
-            ):
-                _observe(outcome, prepare, observe, inputs)
-        except KeyboardInterrupt:
-            raise  # the learner pressed stop
-        except BaseException as error:  # noqa: BLE001  whatever a learner's code may raise
-            _note_error(outcome, error)
+    try:
+        with (
+            untouched_globals(),
+            contextlib.redirect_stdout(captured),
+            contextlib.redirect_stderr(captured),
+            time_limit(TIME_LIMIT),
+        ):
+            observe_again = _observe(outcome, prepare, observe, inputs)
+            captured.limit = 0  # the second call would print the same again
+            if repeat:
+                outcome.repeated = _repeated(outcome.value, observe_again)
+    except KeyboardInterrupt:
+        raise  # the learner pressed stop
+    except BaseException as error:
+        _note_error(outcome, error)
     outcome.printed = captured.getvalue()
     return outcome
 
 
-def _observe(outcome: Outcome, prepare: Callable, observe: Callable, inputs: tuple) -> None:
+def _observe(
+    outcome: Outcome, prepare: Callable[[], Any], observe: Callable[..., Any], inputs: tuple
+) -> Callable[[int], Any]:
+    """Fill in the outcome of a first call, and return how to make another one with a seed."""
+
     def call(seed: int) -> Any:
         given = copy.deepcopy(inputs)
         _seed(seed)
-        value = observe(prepared, *given)
+        value = snapshot(observe(prepared, *given))
         outcome.changed_input |= difference(inputs, given) is not None
         return value
 
@@ -200,28 +233,46 @@ def _observe(outcome: Outcome, prepare: Callable, observe: Callable, inputs: tup
     prepared = prepare()
     if isinstance(prepared, torch.nn.Module):
         outcome.parameters = {n: tuple(p.shape) for n, p in prepared.named_parameters()}
-    outcome.value = call(seed=0)
-    outcome.attempted = outcome.value is not ... and not _is_empty(prepared, outcome.value)
-    if difference(outcome.value, call(seed=1)) is not None:
-        at_equal_seed = difference(outcome.value, call(seed=0))
-        outcome.repeated = "random" if at_equal_seed is None else "remembered"
+    outcome.value = call(0)
+    outcome.attempted = outcome.value is not ...
+    return call
+
+
+def _repeated(first: Any, call: Callable[[int], Any]) -> str:
+    """Say how further calls compare with the first, whose seed was 0."""
+    if difference(first, call(1)) is None:
+        return "same"
+    return "random" if difference(first, call(0)) is None else "remembered"
 
 
 def _note_error(outcome: Outcome, error: BaseException) -> None:
+    # Addresses differ from run to run, which stored outputs must not.
     message = re.sub(r" at 0x[0-9a-fA-F]+", "", str(error)).strip()
     outcome.error = (type(error), message.partition("\n")[0])
-    code_lines = list(_lines_of(error))
-    learners = [line for filename, line in code_lines if not filename.startswith(NOT_THE_LEARNERS)]
+    lines = list(_lines(error))
+    learners = [line for line in lines if not line.file.startswith(FOREIGN_FILES)]
     outcome.line = learners[-1] if learners else None
-    if isinstance(error, NotImplementedError):
-        # torch raises NotImplementedError too, for operations it lacks: only the learner's counts.
-        outcome.attempted = not (learners and learners[-1] is code_lines[-1][1])
+    # torch raises NotImplementedError too, for operations that it lacks.
+    outcome.attempted = not (isinstance(error, NotImplementedError) and outcome.line is lines[-1])
 
 
-def _lines_of(error: BaseException) -> Iterator[tuple[str, LearnerLine]]:
+def _lines(error: BaseException) -> Iterator[Line]:
     step = error.__traceback__
     while step:
-        filename = step.tb_frame.f_code.co_filename
-        text = linecache.getline(filename, step.tb_lineno).strip()
-        yield filename, LearnerLine(step.tb_lineno, text)
+        file = step.tb_frame.f_code.co_filename
+        yield Line(file, step.tb_lineno, linecache.getline(file, step.tb_lineno).strip())
         step = step.tb_next
+
+
+def _stub() -> None: ...
+
+
+def _documented_stub() -> None:
+    """Say something."""
+
+
+def is_stub(function: Callable) -> bool:
+    """Whether a function's body holds nothing but a docstring and ``...`` or ``pass``."""
+    code = getattr(function, "__code__", None)
+    stubs = (_stub.__code__.co_code, _documented_stub.__code__.co_code)
+    return code is not None and code.co_code in stubs

@@ -43,10 +43,11 @@ class MultiHeadAttention(nn.Module):
 
     def __init__(self, d_model: int, heads: int) -> None:
         super().__init__()
-        if heads < 1 or d_model % heads:
+        if heads < 1 or d_model < 1 or d_model % heads:
             raise ValueError(
                 f"d_model must be divisible by heads, because each head gets d_model / heads "
-                f"features; got d_model={d_model}, heads={heads}."
+                f"features; got d_model={d_model}, heads={heads}. Change one of them, for "
+                f"example to d_model=512 with heads=8."
             )
         self.heads = heads
         self.query_projection = nn.Linear(d_model, d_model)
@@ -73,8 +74,9 @@ def capture_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     """Hand out the attention weights of every multi-head attention inside ``model``.
 
     Within the block each module computes by the textbook path, which has weights to show. The
-    dictionary maps a module's path, such as ``decoder.layers.0.cross_attention``, to the weights
-    of its latest call, shaped (batch, heads, query, key) and detached.
+    dictionary maps a module's path, such as ``decoder.layers.0.cross_attention`` (``""`` for
+    ``model`` itself), to the weights of its latest call, shaped (batch, heads, query, key) and
+    detached.
 
     Examples
     --------

@@ -28,7 +28,10 @@ def _check_fits(length: int, max_len: int) -> None:
 
 def _check_max_len(max_len: int) -> None:
     if max_len < 1:
-        raise ValueError(f"max_len must be at least 1 position; got {max_len}.")
+        raise ValueError(
+            f"max_len must be at least 1 position; got {max_len}. Set it to the length of the "
+            f"longest sequence."
+        )
 
 
 def angular_frequencies(d_model: int) -> Float[Tensor, "pairs"]:

@@ -20,6 +20,16 @@ from transformer_course.model.positional_encoding import (
 
 POSITIONS = {"sinusoidal": SinusoidalPositionalEncoding, "learned": LearnedPositionalEncoding}
 TYINGS = ("three_way", "two_way", "none")
+SIZES = (
+    "source_vocab",
+    "target_vocab",
+    "d_model",
+    "heads",
+    "encoder_layers",
+    "decoder_layers",
+    "d_ff",
+    "max_len",
+)
 
 
 @dataclass(frozen=True)
@@ -65,14 +75,18 @@ class TransformerConfig:
     tying: str = "three_way"
 
     def __post_init__(self) -> None:
-        for name in ("source_vocab", "target_vocab", "encoder_layers", "decoder_layers", "d_ff"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in SIZES:
+            size = getattr(self, name)
+            if not isinstance(size, int) or size < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be in [0, 1); got {self.dropout}.")
         if not 0 <= self.pad_id < min(self.source_vocab, self.target_vocab):
-            raise ValueError(f"pad_id must be in both vocabularies; got {self.pad_id}.")
-        if self.positions not in POSITIONS:
+            raise ValueError(
+                f"pad_id must be in both vocabularies, of {self.source_vocab} and "
+                f"{self.target_vocab} tokens; got {self.pad_id}."
+            )
+        if self.positions not in tuple(POSITIONS):
             raise ValueError(f"positions must be one of {[*POSITIONS]}; got {self.positions!r}.")
         if self.tying not in TYINGS:
             raise ValueError(f"tying must be one of {[*TYINGS]}; got {self.tying!r}.")
@@ -87,7 +101,7 @@ class Embeddings(nn.Module):
     """Look up a vector for each token and multiply it by sqrt(d_model) (section 3.4).
 
     The table starts as N(0, 1 / d_model): small enough to score logits with when the output
-    layer shares it, and of variance 1 after the multiplication. The padding row is zero.
+    layer shares it, and of variance 1 after the multiplication. The padding row starts at zero.
     """
 
     def __init__(self, vocab: int, d_model: int, pad_id: int) -> None:
@@ -117,15 +131,24 @@ class Embeddings(nn.Module):
 
 
 def _check_ids(ids: Tensor, name: str) -> None:
-    if ids.dim() != 2 or ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
-        raise ValueError(
-            f"{name} must be integers of shape (batch, length); got {ids.dtype} of shape "
-            f"{tuple(ids.shape)}. A single sentence needs a batch axis: `ids[None, :]`."
-        )
     if ids.numel() == 0:
         raise ValueError(
             f"{name} is empty, shape {tuple(ids.shape)}: give at least one sentence and one token "
             f"each; an empty sentence still has its end token."
+        )
+    if ids.dim() != 2 or ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(
+            f"{name} must be integers (torch.long) of shape (batch, length); got {ids.dtype} of "
+            f"shape {tuple(ids.shape)}. A single sentence needs a batch axis: `ids[None, :]`."
+        )
+
+
+def _check_same_sentences(target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> None:
+    if memory.shape[:2] != source_ids.shape or len(target_ids) != len(source_ids):
+        raise ValueError(
+            f"target_ids {tuple(target_ids.shape)}, memory {tuple(memory.shape)} and source_ids "
+            f"{tuple(source_ids.shape)} must belong to the same sentences: equal first axes, and "
+            f"one vector of memory per source token. Pass the source_ids that were encoded."
         )
 
 
@@ -143,10 +166,10 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        width = (config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first)
+        layer = (config.d_model, config.heads, config.d_ff, config.dropout, config.norm_first)
         positions = POSITIONS[config.positions]
-        self.encoder = Encoder(config.encoder_layers, *width)
-        self.decoder = Decoder(config.decoder_layers, *width)
+        self.encoder = Encoder(config.encoder_layers, *layer)
+        self.decoder = Decoder(config.decoder_layers, *layer)
         self.source_positions = positions(config.d_model, config.max_len, config.dropout)
         self.target_positions = positions(config.d_model, config.max_len, config.dropout)
         _initialise_linear_layers(self)
@@ -180,10 +203,16 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch target vocab"]:
         """Score every next token after each prefix of the target.
 
-        ``source_ids`` say which positions of the memory are padding. The result are logits:
-        a softmax would turn them into probabilities. Errors are those of :meth:`encode`.
+        ``source_ids`` say which positions of the memory are padding. Logits come back: a softmax
+        would turn them into probabilities.
+
+        Raises
+        ------
+        ValueError, IndexError
+            As :meth:`encode`, or if memory and ids do not belong to the same sentences.
         """
         _check_ids(target_ids, "target_ids")
+        _check_same_sentences(target_ids, memory, source_ids)
         x = self.target_positions(self.target_embeddings(target_ids))
         source_mask = padding_mask(source_ids, self.config.pad_id)
         x = self.decoder(x, memory, source_mask, target_mask(target_ids, self.config.pad_id))

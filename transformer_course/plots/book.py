@@ -1,21 +1,21 @@
-"""Charts on the pages of the book."""
+"""The course's pictures on the pages of the book, which MyST-NB builds from the notebooks."""
 
 import json
 from html import escape
 from typing import Any, ClassVar
 
-VEGA_LITE = "application/vnd.vegalite.v5+json"
+from transformer_course.plots.renderer import PNG, VEGA_LITE
 
 
 def chart_html(spec: dict[str, Any]) -> str:
-    """Return the place of a chart on a page; the book's `charts.js` draws the specification in it.
+    """Return the place of a chart on a page; the book's `charts.js` draws the chart in it.
 
     The chart's description is the figure's label for screen readers, and its text where there is
     no JavaScript.
     """
     description = escape(spec.get("description", "Chart"))
-    # Inside a script element only "</" could end it early.
-    data = json.dumps(spec, ensure_ascii=False).replace("</", "<\\/")
+    # Inside a script element only "</" could end the data early.
+    data = json.dumps(spec, ensure_ascii=False).replace("</", r"<\/")
     return (
         f'<figure class="chart" aria-label="{description}">'
         f'<script type="application/json">{data}</script>'
@@ -24,17 +24,35 @@ def chart_html(spec: dict[str, Any]) -> str:
     )
 
 
-class VegaLiteRenderer:
-    """Tell MyST-NB, which builds the book, what to do with a stored Vega-Lite chart."""
+class PictureRenderer:
+    """What MyST-NB does with stored charts and figures (entry point `myst_nb.mime_renderers`)."""
 
     mime_priority_overrides: ClassVar = [("html", VEGA_LITE, 0)]
 
     @staticmethod
-    def handle_mime(renderer: object, data: Any, inline: bool) -> list[Any] | None:
-        """Return the chart as raw HTML, or None for what is not a chart."""
-        if inline or data.mime_type != VEGA_LITE:
-            return None
-        # Only who builds the book has docutils.
-        from docutils import nodes
+    def handle_mime(renderer: Any, data: Any, inline: bool) -> list[Any] | None:
+        """Return an output's document nodes, or None to leave it to MyST-NB.
 
-        return [nodes.raw("", chart_html(data.content), format="html")]
+        Parameters
+        ----------
+        renderer : myst_nb.core.render.NbElementRenderer
+        data : myst_nb.core.render.MimeData
+        inline
+            Whether the output stands within a sentence.
+        """
+        if data.mime_type == VEGA_LITE:
+            # Only those who build the book have docutils.
+            from docutils import nodes
+
+            return [nodes.raw("", chart_html(data.content), format="html")]
+        if data.mime_type == PNG and "alt" in data.output_metadata.get(PNG, {}):
+            return _figure(renderer, data)
+        return None
+
+
+def _figure(renderer: Any, data: Any) -> list[Any]:
+    (image,) = renderer.render_image(data)
+    # MyST-NB drops the text alternative, and keeps a height that a narrow screen must not keep.
+    image["alt"] = data.output_metadata[PNG]["alt"]
+    image.attributes.pop("height", None)
+    return [image]

@@ -6,7 +6,6 @@ Source: Vaswani et al. (2017), "Attention Is All You Need", sections 3.1 (the sh
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Int
@@ -52,7 +51,7 @@ class Batch:
     target_out: Int[Tensor, "batch target"]
 
     @classmethod
-    def from_pairs(cls, pairs: Sequence[EncodedPair], bos: int, eos: int, pad: int) -> Self:
+    def from_pairs(cls, pairs: Sequence[EncodedPair], bos: int, eos: int, pad: int) -> "Batch":
         """Collate the pairs."""
         return cls(*collate(pairs, bos, eos, pad))
 

@@ -4,7 +4,7 @@ import platform
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 
@@ -55,7 +55,7 @@ class Run:
             )
 
     @classmethod
-    def read(cls, folder: Path) -> Self:
+    def read(cls, folder: Path) -> "Run":
         """Read what :meth:`write` wrote; raise CheckpointError if it is missing or damaged."""
         stored = read_json(folder / RUN_FILE)
         try:

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Self
 
 import spacy
 from sacremoses import MosesDetokenizer
@@ -36,7 +35,7 @@ class Vocabulary:
             raise ValueError("a vocabulary must hold each token once; some stand twice.")
 
     @classmethod
-    def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> Self:
+    def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> "Vocabulary":
         """Collect the tokens seen at least ``min_frequency`` times, the most frequent first.
 
         Give it the training split only: a vocabulary that has seen the test sentences makes
@@ -90,7 +89,9 @@ class WordTokenizer:
         self._detokenizer = MosesDetokenizer(lang=language)
 
     @classmethod
-    def from_texts(cls, language: str, texts: Iterable[str], min_frequency: int = 1) -> Self:
+    def from_texts(
+        cls, language: str, texts: Iterable[str], min_frequency: int = 1
+    ) -> "WordTokenizer":
         """Build the vocabulary from the sentences of a training split."""
         sentences = (split_words(text, language) for text in texts)
         return cls(language, Vocabulary.from_sentences(sentences, min_frequency))

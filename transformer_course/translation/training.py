@@ -164,7 +164,8 @@ class Trainer:
             If the loss stops being a number; the last checkpoint is still good.
         """
         self.model.train()
-        bar = tqdm(total=self._bar_total(), unit="step", leave=False, desc="training")
+        # disable=None shows it in a terminal only; in a notebook `watch` can draw a live picture.
+        bar = tqdm(total=self._bar_total(), unit="step", desc="training", leave=False, disable=None)
         with bar, torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
             torch.set_rng_state(self._random_state)
             for batch in self._remaining_batches():

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -20,7 +20,14 @@ from transformer_course.translation.checkpoints import (
 )
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.decoding import greedy, inference_mode
-from transformer_course.translation.text import BOS, EOS, PAD, Vocabulary, WordTokenizer
+from transformer_course.translation.text import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+    Vocabulary,
+    WordTokenizer,
+)
 
 CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
@@ -47,7 +54,7 @@ class Translator:
         min_frequency: int = 1,
         seed: int = 0,
         **sizes: Any,
-    ) -> Self:
+    ) -> "Translator":
         """Build an untrained translator: vocabularies from the pairs, random weights.
 
         Parameters
@@ -123,6 +130,24 @@ class Translator:
                 per_layer = torch.stack([w[row] for w in weights])
                 yield per_layer[..., : len(target_words) + 1, : len(source_words) + 1]
 
+    def attention_map(
+        self, source: str, target: str | None = None
+    ) -> tuple[Float[Tensor, "layers heads target source"], list[str], list[str]]:
+        """Return the cross-attention of one sentence pair with the words of its rows and columns.
+
+        Parameters
+        ----------
+        source
+            The source sentence.
+        target
+            Its translation; by default the translator's own.
+        """
+        pair = SentencePair(source, self.translate([source])[0] if target is None else target)
+        weights = next(self.cross_attention([pair]))
+        end = SPECIAL_TOKENS[EOS]
+        rows, columns = self.target.tokens(pair.target), self.source.tokens(pair.source)
+        return weights, [*rows, end], [*columns, end]
+
     def save(self, folder: Path) -> None:
         """Write ``config.json`` and ``model.safetensors`` into an existing folder, atomically."""
         config = {
@@ -134,7 +159,7 @@ class Translator:
         write_tensors(folder / MODEL_FILE, own_tensors(self.model), {})
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
+    def load(cls, folder: str | Path) -> "Translator":
         """Read a translator that :meth:`save` or a training run wrote.
 
         Raises

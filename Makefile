@@ -1,0 +1,61 @@
+# Each target works from nothing: the environment is made and filled when it is not there.
+BIN := .venv/bin
+LEARNER := .venv/.lab-installed
+AUTHOR := .venv/.all-installed
+FIRST_LESSON := $(notdir $(firstword $(sort $(wildcard notebooks/*.ipynb))))
+# JupyterLab would look for its own news and updates. It refuses to run as root, the usual user of
+# a container, unless it is told to.
+LAB := --log-level=ERROR --LabApp.default_url=/lab/tree/$(FIRST_LESSON) --LabApp.news_url=None \
+	--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+	$(if $(filter 0,$(shell id -u)),--allow-root)
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
+	--nbval-sanitize-with tests/nbval_sanitize.cfg
+
+.DEFAULT_GOAL := help
+.PHONY: help lab test lint book notebooks stamp
+
+help:
+	@echo "make lab        open the course in JupyterLab"
+	@echo "make test       check everything: code, book, notebooks"
+	@echo "make lint       check style and the order of the modules"
+	@echo "make book       build the lessons as web pages in book/_build/html"
+	@echo "make notebooks  execute all notebooks again from their text twins"
+	@echo "make stamp      write links and set-up cells after a change of the address"
+
+lab: $(LEARNER)
+	@echo "Opening JupyterLab; without a browser, open the address below. Ctrl-C ends it."
+	@$(BIN)/python -m jupyterlab $(LAB) notebooks
+
+# Nobody's own progress changes, or is changed by, what the tests see.
+test: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
+test: lint book
+	@echo "Running the tests"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope tests
+	@echo "Running the notebooks against their stored outputs"
+	@$(BIN)/python -m pytest $(NBVAL) notebooks
+
+lint: $(AUTHOR)
+	@echo "Checking style and the order of the modules"
+	@$(BIN)/ruff check --quiet --output-format concise
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/lint-imports --no-logo --no-cache
+
+book: $(AUTHOR)
+	@echo "Building the book"
+	@$(BIN)/jupyter-book build . -q -W --keep-going \
+		--config book/_config.yml --toc book/_toc.yml --path-output book
+
+notebooks: $(AUTHOR)
+	@echo "Executing the notebooks"
+	@$(BIN)/python -m tools.notebooks build
+
+stamp: $(AUTHOR)
+	@$(BIN)/python -m tools.stamp
+
+$(LEARNER): pyproject.toml constraints.txt
+	@sh tools/install.sh lab
+	@touch $@
+
+$(AUTHOR): pyproject.toml constraints.txt
+	@sh tools/install.sh lab,book,test
+	@touch $@ $(LEARNER)

@@ -1,0 +1,180 @@
+"""Lesson 1 in a real JupyterLab: a chart that moves, an exercise answered wrongly and rightly."""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from transformer_course.exercises.feedback import Verdict
+from transformer_course.exercises.positional_encoding import sinusoidal_encoding
+
+ROOT = Path(__file__).parents[2]
+LESSON = "01_positional_encoding.ipynb"
+SECONDS_TO_START = 60
+EXERCISE = sinusoidal_encoding
+MISTAKE = next(mistake.name for mistake in EXERCISE.mistakes if "swapped" in mistake.name)
+WRONG_ANSWER = """
+def sinusoidal_encoding(length, d_model):
+    angle = torch.arange(length)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+    return torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1)
+"""
+
+OPTIONS = (
+    "--no-browser",
+    "--allow-root",
+    "--ip=127.0.0.1",
+    "--port=0",
+    # For `jupyterapp` in the page, which can wait for a run to end.
+    "--LabApp.expose_app_in_browser=True",
+)
+SETTINGS = {
+    # All cells stay in the page, so that each can be found by its number.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+    # No question about news from the network.
+    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+
+
+def write_settings(folder: Path) -> None:
+    """Write JupyterLab's settings, one file per plugin."""
+    for plugin, settings in SETTINGS.items():
+        file = folder / f"{plugin}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(settings), encoding="utf-8")
+
+
+def own_environment(home: Path, token: str) -> dict[str, str]:
+    """Return environment variables that keep a server away from the user's own files."""
+    folders = {
+        "HOME": "",
+        "IPYTHONDIR": "ipython",
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "TRANSFORMER_COURSE_HOME": "progress",
+    }
+    own = {variable: str(home / folder) for variable, folder in folders.items()}
+    return os.environ | own | {"JUPYTER_TOKEN": token, "OMP_NUM_THREADS": "1"}
+
+
+def address_of(server: subprocess.Popen[bytes], runtime: Path) -> str:
+    """Wait until a server has written its address, and return it."""
+    note = runtime / f"jpserver-{server.pid}.json"
+    deadline = time.monotonic() + SECONDS_TO_START
+    while time.monotonic() < deadline and server.poll() is None:
+        if note.exists() and (text := note.read_text(encoding="utf-8")):
+            return json.loads(text)["url"]
+        time.sleep(0.1)
+    raise TimeoutError(f"JupyterLab gave no address within {SECONDS_TO_START} s: see lab.log")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start JupyterLab on a copy of the lessons; return the address of lesson 1."""
+    home = tmp_path_factory.mktemp("lab")
+    lessons = home / "notebooks"
+    shutil.copytree(ROOT / "notebooks", lessons)
+    write_settings(home / "settings")
+    token = secrets.token_hex()
+    command = [sys.executable, "-m", "jupyterlab", *OPTIONS, str(lessons)]
+    environment = own_environment(home, token)
+    with (home / "lab.log").open("wb") as log:
+        server = subprocess.Popen(
+            command, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+    try:
+        yield f"{address_of(server, home / 'runtime')}lab/tree/{LESSON}?token={token}"
+    finally:
+        # The kernels are in the server's process group.
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+class Lesson:
+    """Lesson 1, open in JupyterLab."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        notebook = json.loads((ROOT / "notebooks" / LESSON).read_text(encoding="utf-8"))
+        self.cells = notebook["cells"]
+
+    def run_all(self) -> None:
+        """Run every cell, and wait for the last one."""
+        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        self.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+
+    def cell(self, number: int) -> Locator:
+        """Return a cell of the page, counted from 0 as in the file."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def stub(self, exercise: str) -> Locator:
+        """Return the cell where the learner answers an exercise."""
+        numbers = (n for n, cell in enumerate(self.cells) if is_stub(cell["metadata"], exercise))
+        return self.cell(next(numbers))
+
+    def check(self, exercise: str) -> Locator:
+        """Return the cell that checks an exercise."""
+        call = f"{exercise}.check("
+        numbers = (n for n, cell in enumerate(self.cells) if call in "".join(cell["source"]))
+        return self.cell(next(numbers))
+
+    def answer(self, exercise: str, code: str) -> Locator:
+        """Type an answer over the stub, run it and its check; return the check's output."""
+        self.stub(exercise).locator(".cm-content").click()
+        self.page.keyboard.press("Control+A")
+        self.page.keyboard.insert_text(code)
+        self.page.keyboard.press("Shift+Enter")
+        check = self.check(exercise)
+        check.locator(".cm-content").click()
+        self.page.keyboard.press("Shift+Enter")
+        return check.locator(".jp-OutputArea-output")
+
+
+def is_stub(metadata: dict[str, Any], exercise: str) -> bool:
+    """Say whether a cell with this metadata is the stub of an exercise."""
+    return metadata.get("exercise") == exercise and "exercise" in metadata["tags"]
+
+
+@pytest.fixture(scope="module")
+def lesson(browser: Browser, lab: str) -> Iterator[Lesson]:
+    """Open lesson 1 and run all its cells."""
+    with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        page.goto(lab)
+        opened = Lesson(page)
+        opened.run_all()
+        yield opened
+
+
+def test_every_cell_runs_without_an_error(lesson: Lesson) -> None:
+    prompts = lesson.page.locator(".jp-Notebook .jp-CodeCell .jp-InputPrompt").all_inner_texts()
+    assert [text.strip() for text in prompts] == [f"[{n}]:" for n in range(1, len(prompts) + 1)]
+    assert lesson.page.locator("[data-mime-type='application/vnd.jupyter.error']").count() == 0
+
+
+def test_a_slider_changes_its_chart(lesson: Lesson) -> None:
+    chart = lesson.page.locator(".vega-embed:has(input[type=range])").first
+    canvas = chart.locator("canvas").element_handle()
+    before = canvas.evaluate("canvas => canvas.toDataURL()")
+    chart.locator("input[type=range]").press("End")
+    changed = "([canvas, before]) => canvas.toDataURL() !== before"
+    lesson.page.wait_for_function(changed, arg=[canvas, before])
+
+
+def test_a_wrong_answer_is_recognised_and_a_right_one_accepted(lesson: Lesson) -> None:
+    feedback = lesson.answer(EXERCISE.name, WRONG_ANSWER)
+    expect(feedback).to_contain_text(MISTAKE, ignore_case=True)
+    feedback = lesson.answer(EXERCISE.name, EXERCISE.solution().code)
+    expect(feedback).to_contain_text(Verdict.RIGHT.value)

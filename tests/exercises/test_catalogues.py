@@ -1,0 +1,168 @@
+"""Every exercise of every catalogue, judged by the same rules; a new one needs no new test code.
+
+At least two right answers of each exercise, written differently, stand in variants/<lesson>.py.
+"""
+
+import importlib
+import importlib.util
+import itertools
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_course.exercises import catalogues
+from transformer_course.exercises.mistakes import combined, pairs, same_behaviour
+
+EXERCISES = [
+    pytest.param(exercise, id=f"{lesson}.{name}")
+    for lesson, exercises in catalogues().items()
+    for name, exercise in exercises.items()
+]
+MISTAKES = [
+    pytest.param(exercise, mistake, id=f"{exercise.name}: {mistake.name}")
+    for exercises in catalogues().values()
+    for exercise in exercises.values()
+    for mistake in exercise.mistakes
+]
+each_exercise = pytest.mark.parametrize("exercise", EXERCISES)
+
+
+def variants(exercise):
+    file = Path(__file__).parent / "variants" / f"{exercise.task.lesson}.py"
+    spec = importlib.util.spec_from_file_location(f"variants_{exercise.task.lesson}", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.VARIANTS[exercise.name]
+
+
+def outcomes(exercise, candidate):
+    return [exercise.run_case(candidate, number) for number in range(len(exercise.task.cases))]
+
+
+def alike(one, other):
+    return all(map(same_behaviour, one, other))
+
+
+@each_exercise
+def test_reference_passes_without_an_exception(exercise):
+    assert [o.error for o in outcomes(exercise, exercise.task.reference)] == [None] * len(
+        exercise.task.cases
+    )
+    assert exercise.check(exercise.task.reference).passed
+
+
+@each_exercise
+def test_published_solution_passes(exercise):
+    names = vars(importlib.import_module(exercise.task.answer.__module__)).copy()
+    exec(exercise.solution().code, names)
+    feedback = exercise.check(names[exercise.name])
+    assert feedback.passed, feedback
+
+
+@each_exercise
+def test_differently_written_right_answers_pass(exercise):
+    right = variants(exercise)
+    assert len(right) >= 2
+    for variant in right:
+        feedback = exercise.check(variant)
+        assert feedback.passed, feedback
+
+
+@each_exercise
+def test_exercise_is_complete(exercise):
+    assert len(exercise.task.hints) == 3
+    assert len(exercise.mistakes) >= 5
+    names = [mistake.name for mistake in exercise.mistakes]
+    assert len(set(names)) == len(names)
+    for mistake in exercise.mistakes:
+        assert mistake.name == mistake.name.strip(" .")
+        assert mistake.observed.endswith((".", "?"))
+        assert mistake.change.endswith((".", "?"))
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
+def test_mistake_is_diagnosed_as_itself(exercise, mistake):
+    """Two mistakes that compute the same would both get the name of the first."""
+    feedback = exercise.check(mistake.candidate)
+    assert not feedback.passed
+    assert feedback.mistakes == (mistake.name,)
+
+
+@each_exercise
+def test_pairs_of_mistakes_are_diagnosed_as_pairs(exercise):
+    """A pair that computes the same as another pair, or as one mistake alone, has no name."""
+    couples = [(pair, combined(*pair)) for pair in pairs(exercise.mistakes)]
+    known = [outcomes(exercise, exercise.task.reference)]
+    known += [outcomes(exercise, mistake.candidate) for mistake in exercise.mistakes]
+    seen = [outcomes(exercise, couple.candidate) for _, couple in couples]
+    distinct = 0
+    for number, (pair, couple) in enumerate(couples):
+        others = itertools.chain(known, seen[:number], seen[number + 1 :])
+        if not any(alike(seen[number], other) for other in others):
+            distinct += 1
+            assert exercise.check(couple.candidate).mistakes == tuple(m.name for m in pair)
+    print(f"{exercise.name}: {distinct} of {len(couples)} pairs have a behaviour of their own")
+    assert distinct >= 3
+
+
+def noise(tensor, generator):
+    return tensor + 0.5 + torch.rand(tensor.shape, generator=generator).to(tensor.dtype)
+
+
+def one_element(tensor, generator):
+    changed = tensor.clone().flatten()
+    changed[torch.randint(len(changed), (), generator=generator)] += 1
+    return changed.reshape(tensor.shape)
+
+
+def slightly_larger(tensor, generator):
+    return tensor * 1.01 + 0.001
+
+
+def shorter(tensor, generator):
+    return tensor[..., :-1] if tensor.dim() else tensor[None]
+
+
+PERTURBATIONS = [noise, one_element, slightly_larger, shorter]
+
+
+def perturbed_value(value, perturb, generator):
+    if isinstance(value, Tensor):
+        if not value.is_floating_point():
+            return value + 1  # some elements may be free, such as ids that padding hides
+        return perturb(value, generator)
+    if isinstance(value, tuple | list):
+        return type(value)(perturbed_value(part, perturb, generator) for part in value)
+    return value * 1.01 + 0.001 if isinstance(value, float) else value
+
+
+def perturbed(candidate, perturb, generator):
+    if isinstance(candidate, type) and issubclass(candidate, nn.Module):
+
+        class Perturbed(candidate):
+            def forward(self, *inputs):
+                return perturbed_value(super().forward(*inputs), perturb, generator)
+
+        return Perturbed
+    return lambda *inputs: perturbed_value(candidate(*inputs), perturb, generator)
+
+
+@pytest.mark.parametrize("perturb", PERTURBATIONS)
+@each_exercise
+def test_perturbed_right_answers_are_rejected(exercise, perturb):
+    for seed, right in enumerate([exercise.task.answer, *variants(exercise)]):
+        generator = torch.Generator().manual_seed(seed)
+        feedback = exercise.check(perturbed(right, perturb, generator))
+        assert not feedback.passed, feedback
+
+
+@each_exercise
+def test_check_answers_within_a_second(exercise):
+    """The slowest answer is to a mistake that nothing explains: all pairs are tried."""
+    wrong = perturbed(exercise.task.answer, noise, torch.Generator().manual_seed(0))
+    began = time.process_time()
+    assert exercise.check(wrong).mistakes == ()
+    assert time.process_time() - began < 1

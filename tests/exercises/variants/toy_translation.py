@@ -1,0 +1,106 @@
+"""Right answers in other styles, for the exercises of lesson 7."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+
+
+def collate_with_pad_sequence(pairs, bos, eos, pad):
+    def fill(rows):
+        return pad_sequence(
+            [torch.tensor(row) for row in rows], batch_first=True, padding_value=pad
+        )
+
+    sources, targets = zip(*pairs, strict=True)
+    return (
+        fill([s + [eos] for s in sources]),
+        fill([[bos] + t for t in targets]),
+        fill([t + [eos] for t in targets]),
+    )
+
+
+def collate_by_slicing(pairs, bos, eos, pad):
+    # The end token of short rows goes in too, where only padding comes out: harmless.
+    width = max(len(t) for _, t in pairs) + 2
+    whole = torch.full((len(pairs), width), pad)
+    for row, (_, target) in enumerate(pairs):
+        ids = [bos, *target, eos]
+        whole[row, : len(ids)] = torch.tensor(ids)
+    source = torch.full((len(pairs), max(len(s) for s, _ in pairs) + 1), pad)
+    for row, (ids, _) in enumerate(pairs):
+        source[row, : len(ids)] = torch.tensor(ids)
+        source[row, len(ids)] = eos
+    return [source, whole[:, :-1], whole[:, 1:]]
+
+
+def masked_mean_by_sum(loss, mask):
+    return (loss * mask).sum() / mask.sum()
+
+
+def masked_mean_by_loop(loss, mask):
+    total, count = torch.tensor(0.0), 0
+    for row in range(loss.shape[0]):
+        for column in range(loss.shape[1]):
+            if mask[row, column]:
+                total = total + loss[row, column]
+                count += 1
+    return total / count
+
+
+def smoothed_by_torch(logits, targets, smoothing, pad):
+    return F.cross_entropy(logits, targets, label_smoothing=smoothing, ignore_index=pad)
+
+
+def smoothed_by_two_losses(logits, targets, smoothing, pad):
+    real = targets != pad
+    logits, targets = logits[real], targets[real]
+    log_p = torch.log(torch.softmax(logits - logits.max(-1, keepdim=True).values, -1))
+    nll = -log_p[torch.arange(len(targets)), targets]
+    spread = -log_p.sum(-1) / logits.size(-1)
+    return torch.mean((1 - smoothing) * nll + smoothing * spread)
+
+
+def noam_with_if(step, d_model, warmup):
+    if step < warmup:
+        rate = step / warmup**1.5
+    else:
+        rate = 1 / math.sqrt(step)
+    return rate / math.sqrt(d_model)
+
+
+def noam_with_tensors(step, d_model, warmup):
+    branches = torch.tensor([step**-0.5, step * warmup**-1.5], dtype=torch.float64)
+    return float(branches.min() * d_model**-0.5)
+
+
+def step_with_module_loss(model, optimizer, source, target_in, target_out, pad):
+    optimizer.zero_grad()
+    scores = model(source, target_in)
+    loss = nn.CrossEntropyLoss(ignore_index=pad)(
+        scores.reshape(-1, scores.shape[-1]), target_out.reshape(-1)
+    )
+    loss.backward()
+    optimizer.step()
+    return float(loss)
+
+
+def step_clearing_at_the_end(model, optimizer, source, target_in, target_out, pad):
+    log_p = model(source, target_in).log_softmax(-1)
+    per_token = -log_p.gather(-1, target_out.unsqueeze(-1)).squeeze(-1)
+    loss = per_token[target_out != pad].mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return loss.detach().item()
+
+
+VARIANTS = {
+    "collate": [collate_with_pad_sequence, collate_by_slicing],
+    "masked_mean": [masked_mean_by_sum, masked_mean_by_loop],
+    "smoothed_cross_entropy": [smoothed_by_torch, smoothed_by_two_losses],
+    "noam": [noam_with_if, noam_with_tensors],
+    "training_step": [step_with_module_loss, step_clearing_at_the_end],
+}

@@ -1,0 +1,149 @@
+"""What every picture of the course must fulfil."""
+
+import base64
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+
+from transformer_course import plots
+from transformer_course.model.attention import causal_mask
+from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bundle
+from transformer_course.plots.theme import CARD
+
+LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
+COLUMN = 640  # pixels of a notebook's column
+
+WORDS = ["the", "cat", "sat", "on", "the", "mat"]
+WEIGHTS = torch.rand(2, 4, 6, 6, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
+HISTORY = [
+    {"step": step, "train_loss": 50 / step, "dev_loss": 40 / step, "dev_exact_match": step / 500}
+    for step in range(50, 450, 50)
+]
+LENGTHS = pd.DataFrame({"length": [8, 32], "accuracy": [1.0, 0.2], "encoding": ["a", "a"]})
+
+PICTURES = {
+    "accuracy_by_length": lambda: plots.accuracy_by_length(LENGTHS, 24, 0.1, "It falls"),
+    "alignment_against_gold": lambda: plots.alignment_against_gold(
+        WEIGHTS[0, 0], [(0, 0), (2, 1)], WORDS, WORDS
+    ),
+    "attention_heatmap": lambda: plots.attention_heatmap(WEIGHTS, WORDS, WORDS),
+    "clock_hands": plots.clock_hands,
+    "curve_comparison": lambda: plots.curve_comparison({"a": HISTORY}, "dev_loss", "It falls"),
+    "dot_product_by_offset": plots.dot_product_by_offset,
+    "encoding_curves": plots.encoding_curves,
+    "encoding_heatmap": plots.encoding_heatmap,
+    "head_grid": lambda: plots.head_grid(WEIGHTS[0], WORDS, WORDS),
+    "loss_curves": lambda: plots.loss_curves(HISTORY),
+    "mask_picture": lambda: plots.mask_picture(causal_mask(6), WORDS, WORDS),
+    "padding_waste_bars": lambda: plots.padding_waste_bars({"at random": 0.5, "by length": 0.1}),
+    "rotation_of_one_pair": plots.rotation_of_one_pair,
+    "schedule_curves": plots.schedule_curves,
+    "token_similarity": lambda: plots.token_similarity(torch.eye(6), WORDS, "All differ"),
+    "wavelength_by_pair": plots.wavelength_by_pair,
+}
+NOT_PICTURES = {"COLOURS", "LiveLossPicture", "Picture", "enable"}
+CHARTS = [name for name, build in PICTURES.items() if not isinstance(build(), Picture)]
+FIGURES = [name for name in PICTURES if name not in CHARTS]
+
+
+def bundle(name: str) -> tuple[dict, dict]:
+    picture = PICTURES[name]()
+    if isinstance(picture, Picture):
+        return picture._repr_mimebundle_()
+    return mime_bundle(picture.to_dict())
+
+
+def objects(spec: object) -> Iterator[dict]:
+    """Yield every object inside a specification."""
+    children = spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ()
+    if isinstance(spec, dict):
+        yield spec
+    for child in children:
+        yield from objects(child)
+
+
+def fingerprints() -> dict[str, str]:
+    return {
+        name: hashlib.sha256(json.dumps(bundle(name)).encode()).hexdigest() for name in PICTURES
+    }
+
+
+def test_every_public_picture_is_tested_here():
+    assert set(PICTURES) == set(plots.__all__) - NOT_PICTURES
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_carry_sentences_and_stay_small(name):
+    data, metadata = bundle(name)
+    assert len(data["text/plain"]) > 40
+    assert data["text/plain"].endswith(".")
+    assert metadata[PNG]["alt"] == data["text/plain"]
+    assert metadata[PNG]["width"] <= COLUMN
+    assert len(base64.b64decode(data[PNG])) <= LARGEST_IMAGE
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_stand_on_their_card(name):
+    image = Image.open(io.BytesIO(base64.b64decode(bundle(name)[0][PNG]))).convert("RGB")
+    corners = [(0, 0), (image.width - 1, 0), (0, image.height - 1)]
+    assert {image.getpixel(corner) for corner in corners} == {tuple(bytes.fromhex(CARD[1:]))}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_say_what_to_see_and_name_their_axes(name):
+    spec = bundle(name)[0][VEGA_LITE]
+    assert all(spec["title"]["text"])
+    for part in objects(spec):
+        for axis in ("x", "y"):
+            if "field" in part.get("encoding", {}).get(axis, {}):
+                assert part["encoding"][axis]["title"]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_charts_have_tooltips_and_at_most_one_control(name):
+    spec = PICTURES[name]().to_dict()
+    assert any("tooltip" in part.get("encoding", {}) for part in objects(spec))
+    controls = [p for p in spec.get("params", []) if isinstance(p.get("bind"), dict)]
+    assert len(controls) <= 1
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_specifications_are_small_and_hold_no_counted_names(name):
+    text = json.dumps(PICTURES[name]().to_dict())
+    assert len(text) <= LARGEST_SPECIFICATION
+    # Altair counts charts and parameters since the kernel started.
+    assert "view_" not in text
+    assert "param_" not in text
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_say_what_to_see_and_name_their_axes(name):
+    before = dict(mpl.rcParams)
+    axes = PICTURES[name]().figure.axes
+    assert dict(mpl.rcParams) == before
+    assert axes[0].get_title(loc="left")
+    assert axes[-1].get_ylabel()
+    assert any(part.get_xlabel() for part in axes)
+    assert all(part.get_ylabel() for part in axes)
+
+
+def test_the_same_picture_is_the_same_bytes_in_another_kernel():
+    code = (
+        "import json, runpy\n"
+        f"module = runpy.run_path({__file__!r})\n"
+        "module['bundle']('encoding_curves')  # shifts any counter\n"
+        "print(json.dumps(module['fingerprints']()))\n"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=240
+    )
+    assert json.loads(other.stdout) == fingerprints()

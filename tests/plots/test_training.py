@@ -1,0 +1,121 @@
+import math
+import subprocess
+import sys
+
+import IPython
+import IPython.display
+import pandas as pd
+import pytest
+
+from transformer_course.plots import training as pictures
+from transformer_course.translation.schedule import noam
+
+HISTORY = [
+    {"step": 50, "train_loss": 3.0, "dev_loss": 2.5, "dev_exact_match": 0.1},
+    {"step": 100, "train_loss": 1.0, "dev_loss": 0.5, "dev_exact_match": 0.9},
+]
+
+
+def lines(axes) -> dict[str, list[float]]:
+    return {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+
+
+@pytest.mark.parametrize("history", [HISTORY, pd.DataFrame(HISTORY)], ids=["rows", "table"])
+def test_loss_curves_draw_the_history(history):
+    above, below = pictures.loss_curves(history).figure.axes
+    assert lines(above) == {"training": [3.0, 1.0], "dev": [2.5, 0.5]}
+    assert list(below.lines[0].get_ydata()) == [0.1, 0.9]
+
+
+def test_the_default_sentence_holds_no_measured_figure():
+    assert not any(character.isdigit() for character in pictures.loss_curves(HISTORY).description)
+
+
+def test_loss_curves_name_a_missing_column():
+    with pytest.raises(ValueError, match="lacks the column dev_exact_match"):
+        pictures.loss_curves([{"step": 1, "train_loss": 1.0, "dev_loss": 1.0}])
+
+
+def test_comparison_draws_each_run():
+    runs = {"a": HISTORY, "b": HISTORY[:1]}
+    [axes] = pictures.curve_comparison(runs, "dev_loss", "Both fall").figure.axes
+    assert lines(axes) == {"a": [2.5, 0.5], "b": [2.5]}
+
+
+def test_comparison_refuses_an_unknown_column():
+    with pytest.raises(ValueError, match="cannot draw 'bleu'; choose one of train_loss"):
+        pictures.curve_comparison({"a": HISTORY}, "bleu", "Title")
+
+
+def test_the_schedules_are_the_papers_with_their_peaks():
+    [axes] = pictures.schedule_curves(warmups=(333, 777), d_model=64, steps=2000).figure.axes
+    for line, warmup in zip(axes.lines, (333, 777), strict=True):
+        drawn = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        assert max(drawn, key=drawn.get) == warmup
+        assert all(rate == noam(int(step), 64, warmup) for step, rate in drawn.items())
+
+
+def test_padding_bars_say_their_share():
+    picture = pictures.padding_waste_bars({"at random": 0.5, "by length": 0.034})
+    assert [text.get_text() for text in picture.figure.axes[0].texts] == ["50%", "3%"]
+    assert "at random 50%, by length 3%." in picture.description
+
+
+def test_padding_bars_refuse_percentages():
+    with pytest.raises(ValueError, match="from 0 to 1; got 50 for at random"):
+        pictures.padding_waste_bars({"at random": 50})
+
+
+class Screen:
+    """Takes the place of a notebook's output."""
+
+    def __init__(self) -> None:
+        self.shown = []
+
+    def display(self, picture, display_id):
+        assert display_id is True
+        self.shown.append(("new", picture))
+        return self
+
+    def update(self, picture) -> None:
+        self.shown.append(("again", picture))
+
+
+@pytest.fixture
+def screen(monkeypatch) -> Screen:
+    screen = Screen()
+    monkeypatch.setattr(IPython, "get_ipython", object)
+    monkeypatch.setattr(IPython.display, "display", screen.display)
+    return screen
+
+
+def test_the_live_picture_draws_at_most_once_in_an_interval_and_ends_complete(screen):
+    with pictures.LiveLossPicture(interval=math.inf) as live:
+        live.update(HISTORY[:1])
+        live.update(HISTORY)
+        assert [kind for kind, _ in screen.shown] == ["new"]
+    assert [kind for kind, _ in screen.shown] == ["new", "again"]
+    final = screen.shown[-1][1].figure.axes[0]
+    assert lines(final)["dev"] == [2.5, 0.5]
+
+
+def test_the_live_picture_draws_again_when_the_interval_is_over(screen):
+    live = pictures.LiveLossPicture(interval=0)
+    live.update(HISTORY[:1])
+    live.update(HISTORY)
+    assert [kind for kind, _ in screen.shown] == ["new", "again"]
+
+
+def test_a_run_that_never_got_a_row_draws_nothing(screen):
+    with pictures.LiveLossPicture():
+        pass
+    assert screen.shown == []
+
+
+def test_outside_a_notebook_the_live_picture_needs_no_ipython():
+    code = (
+        "import sys; sys.modules['IPython'] = None\n"
+        "from transformer_course.plots import LiveLossPicture\n"
+        "with LiveLossPicture(interval=0) as live: live.update([{'step': 1}])\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

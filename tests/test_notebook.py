@@ -1,0 +1,44 @@
+"""What a notebook takes from the package for itself."""
+
+import altair as alt
+import pytest
+
+from transformer_course import notebook
+from transformer_course.model.attention import causal_mask
+from transformer_course.model.feed_forward import FeedForward
+
+
+def test_setup_says_the_same_each_time(capsys):
+    notebook.setup()
+    notebook.setup()
+    assert capsys.readouterr().out == "Ready.\nReady.\n"
+
+
+def test_setup_switches_the_pictures_on():
+    notebook.setup()
+    assert alt.theme.active == "transformer_course"
+
+
+@pytest.mark.parametrize("thing", [causal_mask, FeedForward])
+def test_source_is_a_python_block(thing, monkeypatch):
+    shown = []
+    monkeypatch.setattr(notebook, "display", lambda data, raw: shown.append(data))
+    notebook.show_source(thing)
+    (data,) = shown
+    block = data["text/markdown"]
+    assert block.startswith("````python\n")
+    assert block.endswith("\n````")
+    assert data["text/plain"] in block
+    assert thing.__name__ in data["text/plain"].splitlines()[0]
+
+
+@pytest.mark.parametrize("thing", [3, FeedForward(4, 8), len])
+def test_source_of_something_else(thing):
+    with pytest.raises(TypeError, match="it wants a class or function written in Python"):
+        notebook.show_source(thing)
+
+
+def test_report_names_what_decides_speed():
+    report = notebook.environment_report()
+    assert list(report) == ["python", "torch", "system", "processors", "threads", "memory", "gpu"]
+    assert all(report.values())

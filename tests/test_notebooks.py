@@ -1,0 +1,230 @@
+"""The notebooks are what their text twins say, and the tools that make them so."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools import notebooks, stamp, twins
+
+LESSON = """\
+# 99. A lesson
+
+After it you can add. The sentence goes
+on in a second line.
+
+Another paragraph.
+
++++ {"tags": ["links"]}
+
+old links
+
+```{code-cell}
+:tags: [install]
+
+old_setup()
+```
+"""
+
+lessons = pytest.mark.parametrize("twin", twins.lesson_twins(), ids=lambda twin: twin.stem)
+
+
+def write_lesson(folder: Path, *code: str, tags: str = "") -> Path:
+    """Write a text twin whose last cells hold ``code``."""
+    cells = "".join(f"\n```{{code-cell}}\n:tags: [{tags}]\n\n{source}\n```\n" for source in code)
+    twin = folder / "text" / "99_lesson.md"
+    twin.parent.mkdir()
+    twin.write_text(LESSON + cells, encoding="utf-8")
+    return twin
+
+
+# The lessons
+
+
+def test_every_notebook_has_a_twin_and_a_place_in_the_syllabus():
+    stems = {path.stem for path in (stamp.ROOT / "notebooks").glob("*.ipynb")}
+    assert stems == {twin.stem for twin in twins.lesson_twins()}
+    assert stems <= stamp.SYLLABUS.keys()
+
+
+@lessons
+def test_notebook_and_twin_are_in_sync(twin):
+    assert notebooks.difference(twin) == ""
+
+
+@lessons
+def test_stored_outputs_are_fit_to_publish(twin):
+    notebook = twins.read_notebook(twins.notebook_of(twin))
+    assert list(notebooks.complaints(notebook)) == []
+
+
+@lessons
+def test_every_cell_was_run_in_order(twin):
+    cells = twins.read_notebook(twins.notebook_of(twin)).cells
+    counts = [cell.execution_count for cell in cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_stamps_are_in_step():
+    stale = [path.name for path, text in stamp.stamped_files().items() if path.read_text() != text]
+    assert stale == []
+
+
+# Stamping
+
+
+def test_links_lead_to_the_notebook(monkeypatch):
+    monkeypatch.setattr(stamp, "repository", lambda: "https://github.com/owner/name")
+    assert stamp.colab_link("01_x") == (
+        "https://colab.research.google.com/github/owner/name/blob/main/notebooks/01_x.ipynb"
+    )
+    assert stamp.kaggle_link("01_x") == (
+        "https://kaggle.com/kernels/welcome?src="
+        "https://raw.githubusercontent.com/owner/name/main/notebooks/01_x.ipynb"
+    )
+
+
+def test_fork_changes_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(stamp, "repository", lambda: "https://github.com/owner/name")
+    notebook = twins.read_twin(write_lesson(tmp_path))
+    stamp.stamp_cells(notebook, "99_lesson")
+    text = twins.twin_text(notebook)
+    assert text.count("owner/name") == 3
+    assert "old" not in text
+    readme = stamp.stamped_readme("git clone https://github.com/a/b c\n")
+    assert readme == "git clone https://github.com/owner/name c\n"
+
+
+def test_title_and_promise_come_from_the_first_cell(tmp_path):
+    notebook = twins.read_twin(write_lesson(tmp_path))
+    assert stamp.title_and_promise(notebook) == (
+        "A lesson",
+        "After it you can add. The sentence goes on in a second line.",
+    )
+
+
+def test_lesson_without_set_up_cell_is_refused(tmp_path):
+    notebook = twins.read_twin(write_lesson(tmp_path))
+    del notebook.cells[2]
+    with pytest.raises(ValueError, match=r"99_lesson has 0 cells tagged install"):
+        stamp.stamp_cells(notebook, "99_lesson")
+
+
+@pytest.mark.parametrize(
+    ("pip_status", "said"), [(0, ""), (1, "On Kaggle, turn the internet on (Settings)")]
+)
+def test_set_up_cell_where_the_package_is_missing(tmp_path, pip_status, said):
+    pip = tmp_path / "pip"
+    pip.write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/call"\nexit {pip_status}\n')
+    pip.chmod(0o755)
+    session = (
+        "import importlib.util as util\n"
+        "from IPython.core.interactiveshell import InteractiveShell\n"
+        "find_spec = util.find_spec\n"
+        "util.find_spec = lambda name: None if name == 'transformer_course' else find_spec(name)\n"
+        f"InteractiveShell.instance().run_cell({stamp.setup_cell()!r})\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", session],
+        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
+    assert (tmp_path / "call").read_text() == f"install -q git+{stamp.repository()}\n"
+    assert said in result.stdout
+    # It goes on after pip: here the package is there all the time.
+    assert result.stdout.endswith("Ready.\n")
+    assert ("Not installed" in result.stdout) == bool(said)
+
+
+# Building
+
+
+def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path / "home"))
+    code = (
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
+        "import altair as alt\nalt.Chart(alt.Data(values=[])).mark_point()",
+        "import inspect\nprint(inspect.getsourcefile(lambda: None))",
+        "from transformer_course.exercises import progress\nprogress.record('lesson.exercise')",
+    )
+    twin = write_lesson(tmp_path, *code)
+    assert notebooks.build(twin) == []
+    first = twins.notebook_of(twin).read_bytes()
+    twins.notebook_of(twin).unlink()
+    assert notebooks.build(twin) == []
+    assert twins.notebook_of(twin).read_bytes() == first
+    assert b"image/png" in first
+    assert notebooks.difference(twin) == ""
+    # The author's own progress is out of the kernel's reach.
+    assert not (tmp_path / "home").exists()
+
+
+def output(kind: str, **content: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_output(kind, **content)
+
+
+@pytest.mark.parametrize(
+    ("bad", "complaint"),
+    [
+        (output("error", ename="ValueError", evalue="no"), "cell 1 ('f()') raised ValueError: no"),
+        (output("stream", name="stderr", text="UserWarning"), "to stderr: UserWarning"),
+        (output("stream", text="<X at 0x7f12ab34>"), "shows a memory address"),
+        (
+            output("execute_result", data={"text/plain": "<X at 0x7f12ab34>"}),
+            "shows a memory address",
+        ),
+    ],
+)
+def test_outputs_that_are_not_published(bad, complaint):
+    cell = nbformat.v4.new_code_cell("f()", outputs=[bad])
+    (found,) = notebooks.complaints(nbformat.v4.new_notebook(cells=[cell]))
+    assert complaint in found
+
+
+def test_wanted_error_is_published():
+    raised = output("error", ename="ValueError", evalue="no")
+    cell = nbformat.v4.new_code_cell("f()", outputs=[raised])
+    cell.metadata["tags"] = ["raises-exception"]
+    assert list(notebooks.complaints(nbformat.v4.new_notebook(cells=[cell]))) == []
+
+
+def test_bad_lesson_is_not_written(tmp_path, monkeypatch):
+    def execute(notebook, folder):
+        notebook.cells[-1].outputs = [output("stream", name="stderr", text="careful")]
+
+    monkeypatch.setattr(notebooks, "execute", execute)
+    twin = write_lesson(tmp_path, "careless()")
+    (complaint,) = notebooks.build(twin)
+    assert "careful" in complaint
+    assert not twins.notebook_of(twin).exists()
+
+
+# In sync or not
+
+
+def test_difference_does_not_depend_on_modification_times(tmp_path):
+    twin = write_lesson(tmp_path, "1 + 1")
+    notebook = twins.read_twin(twin)
+    twins.notebook_of(twin).write_text(twins.notebook_text(notebook), encoding="utf-8")
+    for newer in (twin, twins.notebook_of(twin)):
+        os.utime(newer, (2**31, 2**31))
+        twin.write_text(twins.twin_text(notebook), encoding="utf-8")
+        assert notebooks.difference(twin) == ""
+        twin.write_text(twins.twin_text(notebook).replace("1 + 1", "1 + 2"), encoding="utf-8")
+        assert "-1 + 2\n+1 + 1\n" in notebooks.difference(twin)
+
+
+def test_missing_notebook_is_a_difference(tmp_path):
+    assert "99_lesson.ipynb is missing" in notebooks.difference(write_lesson(tmp_path))
+
+
+def test_ids_depend_on_content_only(tmp_path):
+    twin = write_lesson(tmp_path, "1 + 1", "1 + 1")
+    one, two = (twins.notebook_text(twins.read_twin(twin)) for _ in range(2))
+    assert one == two
+    ids = [cell.id for cell in nbformat.reads(one, as_version=4).cells]
+    assert len(set(ids)) == len(ids) == 5

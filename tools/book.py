@@ -1,0 +1,101 @@
+"""The Sphinx extension of the book: what it needs beside its pages, so that it works offline.
+
+The libraries for charts and formulas come out of two Python packages of the group ``book``, in the
+versions of ``constraints.txt``; no page asks another host for anything.
+"""
+
+import importlib.util
+import shutil
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from tools.stamp import repository, title_and_promise
+from tools.twins import lesson_twins, read_twin
+
+# The name holds hyphens: the package can be found, but not imported by a statement.
+MATHJAX_PACKAGE = "sphinx-mathjax-offline"
+# All that pages load: the library, the packages of commands that it loads on demand, the fonts.
+MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions/*.js", "output/chtml/fonts/woff-v2/*.woff")
+
+
+def set_repository(app: Sphinx, config: Config) -> None:
+    """Tell the theme the repository's address, for its links to Colab."""
+    config.html_theme_options["repository_url"] = repository()
+
+
+def fill_front_page(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the repository's address and the list of lessons in their places."""
+    if page == app.config.root_doc:
+        text = source[0].replace("{{ repository }}", repository())
+        source[0] = text.replace("{{ lessons }}", lesson_list())
+        for twin in lesson_twins():
+            app.env.note_dependency(str(twin))
+
+
+def lesson_list() -> str:
+    """Return the lessons as a Markdown definition list of links and promises."""
+    lessons = []
+    for twin in lesson_twins():
+        _, promise = title_and_promise(read_twin(twin))
+        lessons.append(f"[](../notebooks/{twin.stem}.ipynb)\n: {promise}\n")
+    return "\n".join(lessons)
+
+
+def write_libraries(app: Sphinx) -> None:
+    """Put the libraries for charts and formulas among the site's files."""
+    libraries = Path(app.outdir) / "_static" / "vendor"
+    libraries.mkdir(parents=True, exist_ok=True)
+    (libraries / "vega.js").write_text(chart_library(), encoding="utf-8")
+    copy_mathjax(libraries / "mathjax")
+
+
+def chart_library() -> str:
+    """Return one script that holds Vega, Vega-Lite and Vega-Embed."""
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    # In a function, because the bundle's short global names would meet those of other scripts.
+    return f"(() => {{{bundle}}})();"
+
+
+def copy_mathjax(destination: Path) -> None:
+    """Copy the parts of MathJax that pages load.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the Python package that carries MathJax is not installed.
+    """
+    package = importlib.util.find_spec(MATHJAX_PACKAGE)
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError(
+            f"{MATHJAX_PACKAGE} is not installed, so the book would have no formulas: "
+            "run `make book`, which installs it"
+        )
+    source = Path(package.origin).parent / "static" / "mathjax"
+    for part in MATHJAX_PARTS:
+        for file in source.glob(part):
+            copy = destination / file.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copy)
+
+
+def load_chart_library(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Load the chart library, which is large, on the pages that have charts."""
+    if 'class="chart"' in context.get("body", ""):
+        app.add_js_file("vendor/vega.js", defer="defer")
+        app.add_js_file("charts.js", defer="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("config-inited", set_repository)
+    app.connect("builder-inited", write_libraries)
+    app.connect("source-read", fill_front_page)
+    app.connect("html-page-context", load_chart_library)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

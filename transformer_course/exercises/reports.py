@@ -1,0 +1,315 @@
+"""Turn what a check found into words."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer_course.exercises.cases import Case
+from transformer_course.exercises.comparison import (
+    Difference,
+    describe,
+    difference,
+    size,
+    technical_difference,
+)
+from transformer_course.exercises.feedback import (
+    Code,
+    Feedback,
+    Listing,
+    Part,
+    Sentence,
+    Verdict,
+)
+from transformer_course.exercises.matrices import side_by_side
+from transformer_course.exercises.mistakes import Mistake, same_behaviour
+from transformer_course.exercises.progress import progress_file
+from transformer_course.exercises.sandbox import TIME_LIMIT, Outcome, TimeLimitReached
+from transformer_course.exercises.task import Task
+
+# What an exception usually means: its type, words in its message, the explanation.
+MEANINGS = (
+    (RecursionError, "", "The function calls itself without end."),
+    (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
+    (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
+    (AttributeError, "'NoneType'", "A value is None here: did a function forget its `return`?"),
+    (TypeError, "NoneType", "A value is None here: did a function forget its `return`?"),
+    (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
+    (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
+    (RuntimeError, "must match", "Two shapes do not fit: print both `.shape` before this line."),
+    (RuntimeError, "multiplied", "Two shapes do not fit: print both `.shape` before this line."),
+    (RuntimeError, "expand", "Two shapes do not fit: print both `.shape` before this line."),
+    (ZeroDivisionError, "", "Something is divided by zero."),
+    (SystemExit, "", "This ends Python: use `return` to end a function."),
+)
+
+
+def _wrong(task: Task, finding: str, *parts: Part) -> Feedback:
+    return Feedback(Verdict.WRONG, task.name, (Sentence(finding), *parts))
+
+
+def _kind(task: Task) -> str:
+    return "class" if task.wants_module else "function"
+
+
+def _how(task: Task) -> str:
+    return f"`exercise.{task.name}.check({task.name})`"
+
+
+def nothing_given(task: Task) -> Feedback:
+    """Answer ``check()``."""
+    return _wrong(task, f"There is nothing to check: give your {_kind(task)}, {_how(task)}.")
+
+
+def unsuitable(task: Task, candidate: Any) -> Feedback | None:
+    """Say why something cannot be checked at all, or return None."""
+    complain = _unsuitable_class if task.wants_module else _unsuitable_function
+    complaint = complain(task, candidate)
+    return _wrong(task, complaint) if complaint else None
+
+
+def _unsuitable_class(task: Task, candidate: Any) -> str | None:
+    if isinstance(candidate, nn.Module):
+        return f"You gave an object made from your class; give the class itself, {_how(task)}."
+    if not isinstance(candidate, type):
+        return f"A class is wanted and you gave {_given(candidate)}; write {_how(task)}."
+    if not issubclass(candidate, nn.Module):
+        return f"Your class must be a module: `class {candidate.__name__}(nn.Module):`."
+    case = task.cases[0]
+    if not _accepts(candidate, case.construct):
+        return _other_parameters("`__init__`", task.answer, candidate)
+    if not _accepts(candidate.forward, (None, *case.inputs)):
+        return _other_parameters("`forward`", task.answer.forward, candidate.forward)
+    return None
+
+
+def _unsuitable_function(task: Task, candidate: Any) -> str | None:
+    if not callable(candidate) or isinstance(candidate, type):
+        return f"A function is wanted and you gave {_given(candidate)}; write {_how(task)}."
+    if not _accepts(candidate, task.cases[0].inputs):
+        return _other_parameters("Your function", task.answer, candidate)
+    return None
+
+
+def _given(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class `{value.__name__}`"
+    if isinstance(value, str):
+        return "a text, in quotes"
+    if callable(value):
+        return "a function"
+    return "None" if value is None else f"the result of a call, {describe(value)}"
+
+
+def _other_parameters(subject: str, wanted: Any, received: Any) -> str:
+    return (
+        f"{subject} must accept `({_parameter_names(wanted)})`; yours accepts "
+        f"`({_parameter_names(received)})`."
+    )
+
+
+def _parameter_names(code: Callable) -> str | None:
+    """Return the names of a callable's parameters, or None where Python does not know them."""
+    try:
+        return ", ".join(inspect.signature(code).parameters)
+    except (TypeError, ValueError):
+        return None
+
+
+def _accepts(code: Callable, arguments: tuple) -> bool:
+    """Whether a call with these positional arguments fits the signature, where that is known."""
+    try:
+        inspect.signature(code).bind(*arguments)
+    except ValueError:
+        return True
+    except TypeError:
+        return False
+    return True
+
+
+def not_attempted(task: Task) -> Feedback:
+    """Answer the untouched stub."""
+    words = (
+        f"Write the {_kind(task)} in place of `...`, run its cell, then this one. "
+        f"`exercise.{task.name}.hint()` helps."
+    )
+    return Feedback(Verdict.NOT_ATTEMPTED, task.name, (Sentence(words),))
+
+
+def hint(task: Task, number: int) -> Feedback:
+    """Show a hint; they are counted from 1."""
+    parts = [Sentence(task.hints[number - 1], f"{number} of {len(task.hints)}")]
+    if number == len(task.hints):
+        words = f"That was the last hint; `exercise.{task.name}.solution()` shows an answer."
+        parts.append(Sentence(words))
+    return Feedback(Verdict.HINT, task.name, tuple(parts))
+
+
+def right(task: Task, seen: Sequence[Outcome], saved: bool) -> Feedback:
+    """Say well done, and what was verified."""
+    calls = tuple(
+        f"`{case.call(task.name)}`: {case.looks_at or describe(outcome.value)}"
+        for case, outcome in zip(task.cases, seen, strict=True)
+    )
+    parts: list[Part] = [Sentence("Well done!"), Listing("Equal to the reference in", calls)]
+    if task.properties:
+        parts.append(Listing("It holds that", tuple(p.statement for p in task.properties)))
+    if not saved:
+        words = f"The folder `{progress_file().parent}` cannot be written, so this is not saved."
+        parts.append(Sentence(words, "Progress"))
+    return Feedback(Verdict.RIGHT, task.name, (*parts, *_printed(seen)))
+
+
+def known_mistake(task: Task, known: Sequence[Mistake], seen: Sequence[Outcome]) -> Feedback:
+    """Name a recognised mistake, or two at once."""
+    if len(known) == 1:
+        (mistake,) = known
+        parts = [
+            Sentence(mistake.name, "Known mistake"),
+            Sentence(mistake.observed, "What shows it"),
+            Sentence(mistake.change, "What to change"),
+        ]
+    else:
+        parts = [Sentence("Your code computes what these two mistakes together compute.")]
+        for number, mistake in enumerate(known, start=1):
+            parts.append(Sentence(mistake.name, f"Known mistake {number}"))
+            parts.append(Sentence(mistake.change, "What to change"))
+    names = tuple(mistake.name for mistake in known)
+    return Feedback(Verdict.WRONG, task.name, (*parts, *_printed(seen)), names)
+
+
+def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> Feedback:
+    """Show what differs, without guessing why: parameters, a crash, or the smallest case."""
+    rows = list(zip(task.cases, wanted, seen, strict=True))
+    parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
+    if parameters:
+        finding = "The parameters of your module are not those that the stub names."
+        return _wrong(task, finding, parameters, *_printed(seen))
+    failing = [row for row in rows if not same_behaviour(*row[1:])]
+    values = [row for row in failing if not row[2].error]
+    if not values or any(outcome.line for outcome in seen):
+        return crashed(task, seen)
+    case, right, outcome = min(values, key=lambda row: size(row[1].value))
+    return _wrong(
+        task,
+        f"Wrong in {len(failing)} of {len(rows)} cases. The smallest:",
+        _call(task, case),
+        *_difference(difference(right.value, outcome.value)),
+        *_properties(task, rows),
+        *_printed(seen),
+    )
+
+
+def crashed(task: Task, seen: Sequence[Outcome]) -> Feedback:
+    """Explain an exception or an endless loop, with the learner's own line."""
+    crashes = [(c, o) for c, o in zip(task.cases, seen, strict=False) if o.error]
+    case, outcome = next(((c, o) for c, o in crashes if o.line), crashes[0])
+    kind, message = outcome.error
+    if kind is TimeLimitReached:
+        finding = f"It did not end within {TIME_LIMIT:g} seconds: does a loop never stop?"
+    else:
+        finding = f"It stopped with {kind.__name__}{f': {message}' if message else ''}"
+    parts: list[Part] = []
+    if outcome.line:
+        parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
+    meanings = (m for error, words, m in MEANINGS if issubclass(kind, error) and words in message)
+    parts += [Sentence(meaning, "What it means") for meaning in list(meanings)[:1]]
+    return _wrong(task, finding, *parts, _call(task, case), *_printed(seen))
+
+
+def _call(task: Task, case: Case) -> Sentence:
+    looks_at = f", {case.looks_at}" if case.looks_at else ""
+    return Sentence(f"`{case.call(task.name)}`{looks_at}", "Case")
+
+
+def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
+    if wanted.parameters == seen.parameters or seen.parameters is None:
+        return None
+    lines = []
+    for name, shape in wanted.parameters.items():
+        if name not in seen.parameters:
+            lines.append(f"no parameter is named `{name}`; its shape should be {list(shape)}")
+        elif seen.parameters[name] != shape:
+            yours = list(seen.parameters[name])
+            lines.append(f"`{name}` has shape {yours}; {list(shape)} is wanted")
+    lines += [
+        f"`{name}` of shape {list(shape)} should not be there"
+        for name, shape in seen.parameters.items()
+        if name not in wanted.parameters
+    ]
+    return Listing("Parameters", tuple(lines))
+
+
+def _difference(found: Difference) -> list[Part]:
+    part = f"part `{found.path}` of the result: " if found.path else ""
+    wanted, yours = describe(found.expected), describe(found.received)
+    parts: list[Part] = (
+        [Sentence(f"{part}{wanted}, as wanted, but not its values", "Yours")]
+        if wanted == yours
+        else [
+            Sentence(f"{part}{wanted}", "Wanted"),
+            Sentence(f"{part}{yours}{_advice(found)}", "Yours"),
+        ]
+    )
+    if found.kind == "nan":
+        parts.append(Sentence("NaN comes from 0/0, inf - inf, log(-1) and the like."))
+    if found.kind in ("values", "nan") and isinstance(found.expected, Tensor):
+        parts.append(side_by_side(found.expected, found.received))
+    return parts
+
+
+def _advice(found: Difference) -> str:
+    if found.kind == "type" and found.received is None:
+        return "; is a `return` missing?"
+    if found.kind == "type" and isinstance(found.expected, Tensor):
+        return "; make it a torch tensor"
+    return ""
+
+
+def _properties(task: Task, rows: Sequence[tuple[Case, Outcome, Outcome]]) -> list[Part]:
+    """Say which properties hold; they mean nothing for values of the wrong type or shape."""
+    found = [difference(right.value, outcome.value) for _, right, outcome in rows]
+    if not task.properties or any(d and d.kind != "values" for d in found):
+        return []
+    lines = []
+    for each in task.properties:
+        holds = all(each.holds(outcome.value, case) for case, _, outcome in rows)
+        lines.append(f"{'holds' if holds else 'FAILS'}: {each.statement}")
+    return [Listing("Properties of a right answer", tuple(lines))]
+
+
+def faults(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
+    """List what is wrong though all values are right, the most serious first."""
+    found: list[str] = []
+    if any(outcome.changed_input for outcome in seen):
+        found.append(
+            "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
+            "`x += 1` or `x.add_(1)`."
+        )
+    repeated = {outcome.repeated for outcome in seen}
+    if "remembered" in repeated:
+        found.append(
+            "A second call with equal arguments gives another result: something is remembered "
+            "between calls, such as a global variable or a mutable default argument."
+        )
+    elif "random" in repeated:
+        found.append(
+            "Two calls with equal arguments give different results: something is drawn at random "
+            "that should not be."
+        )
+    for right, outcome in zip(wanted, seen, strict=True):
+        sentence = technical_difference(right.value, outcome.value)
+        if sentence and sentence not in found:
+            found.append(sentence)
+    return found
+
+
+def faulty(task: Task, found: Sequence[str], seen: Sequence[Outcome]) -> Feedback:
+    """Report faults of an answer whose values are right."""
+    return _wrong(task, found[0], *map(Sentence, found[1:]), *_printed(seen))
+
+
+def _printed(seen: Sequence[Outcome]) -> list[Part]:
+    printed = next((outcome.printed for outcome in seen if outcome.printed.strip()), "")
+    return [Code("Your code printed, in the first such case", printed)] if printed else []

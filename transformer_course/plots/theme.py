@@ -1,0 +1,201 @@
+"""One look for every picture of the course: colours, fonts, sizes, for Altair and matplotlib.
+
+Each main idea owns one colour of the Okabe-Ito palette (Okabe and Ito, 2008, "Color Universal
+Design"), which readers with colour-blindness can tell apart.
+
+Pictures bring their own white card. A transparent background would need text that is legible on
+white and on a dark page, but no grey reaches a contrast of 4.5 (WCAG AA) on both.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from contextlib import ContextDecorator
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+import altair as alt
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+NAME = "transformer_course"
+
+COLOURS = MappingProxyType(
+    {
+        "query": "#D55E00",
+        "key": "#009E73",
+        "value": "#CC79A7",
+        "position": "#0072B2",
+        "mask": "#000000",
+        "memory": "#E69F00",
+    }
+)
+"""The colour of each idea, the same in every picture, diagram and formula."""
+
+CARD = "#FFFFFF"
+INK = "#1F2328"
+MUTED = "#57606A"
+GRID = "#E3E7EB"
+
+SERIES = ("#440154", "#2A788E", "#8C510A", "#6E7781")
+"""Colours for lines that stand for no idea, dark enough for thin lines on the card."""
+SHADES = ("#00283F", "#004F7C", "#0072B2", "#4396C8")
+"""Shades of the position's colour, for positions in several widths of the model."""
+DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3))
+"""Stroke patterns that go with SERIES, so that no line is known by its colour alone."""
+
+SEQUENTIAL = "viridis"
+"""The map for values from 0 upwards, such as attention weights."""
+DIVERGING = MappingProxyType({"altair": "redblue", "matplotlib": "RdBu"})
+"""The map for signed values, red below zero and blue above; its middle belongs at zero."""
+
+WIDTH = 450
+"""Width in pixels of a chart's plotting area, beside which there is room for a legend."""
+FIGURE_WIDTH = 620
+"""Width in pixels of a whole picture, so that it fits the column of a notebook."""
+TITLE_SIZE, TEXT_SIZE, SMALL_SIZE = 15, 12, 11
+"""Font sizes in pixels."""
+TITLE_CHARACTERS = 60
+"""Longest line of a title that fits WIDTH."""
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+PIXELS_PER_INCH = 100
+"""Pixels of a notebook's column per inch of a matplotlib figure."""
+
+ChartT = TypeVar("ChartT", bound=alt.TopLevelMixin)
+
+
+def wrapped(text: str) -> list[str]:
+    """Cut a title into lines that fit the width of a picture."""
+    return textwrap.wrap(text, TITLE_CHARACTERS)
+
+
+def titled(chart: ChartT, title: str, description: str) -> ChartT:
+    """Give a chart the title that says what to see, and the text alternative."""
+    return chart.properties(title=alt.TitleParams(wrapped(title)), description=description)
+
+
+# Every colour is set, because JupyterLab's dark theme supplies its own where a chart has none.
+@alt.theme.register(NAME, enable=False)
+def altair_theme() -> alt.theme.ThemeConfig:
+    """Return the course's look for Altair charts."""
+    guide: dict[str, Any] = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "labelFontSize": SMALL_SIZE,
+        "titleFontSize": TEXT_SIZE,
+        "titleFontWeight": "normal",
+    }
+    return {
+        "config": {
+            "background": CARD,
+            "font": FONT,
+            "padding": 10,
+            "view": {"stroke": GRID, "continuousWidth": WIDTH, "continuousHeight": 280},
+            "title": {
+                "anchor": "start",
+                "frame": "group",
+                "offset": 12,
+                "color": INK,
+                "fontSize": TITLE_SIZE,
+                "subtitleColor": MUTED,
+                "subtitleFontSize": TEXT_SIZE,
+            },
+            "axis": guide | {"domainColor": MUTED, "tickColor": MUTED, "gridColor": GRID},
+            "legend": guide | {"labelLimit": 240},
+            "header": guide | {"titleAnchor": "start"},
+            "text": {"color": INK, "fontSize": TEXT_SIZE},
+            "line": {"strokeWidth": 2},
+            "rule": {"color": MUTED},
+        }
+    }
+
+
+def _points(pixels: float) -> float:
+    return pixels * 72 / PIXELS_PER_INCH
+
+
+MATPLOTLIB_THEME = MappingProxyType(
+    {
+        "figure.facecolor": CARD,
+        "figure.dpi": PIXELS_PER_INCH,
+        "figure.constrained_layout.use": True,
+        "figure.constrained_layout.w_pad": 0.1,
+        "figure.constrained_layout.h_pad": 0.1,
+        "axes.facecolor": CARD,
+        "axes.edgecolor": MUTED,
+        "axes.labelcolor": INK,
+        "axes.titlecolor": INK,
+        "axes.titlelocation": "left",
+        "axes.titleweight": "bold",
+        # matplotlib's font is wider than a browser's.
+        "axes.titlesize": _points(0.9 * TITLE_SIZE),
+        "axes.titlepad": 10,
+        "axes.labelsize": _points(TEXT_SIZE),
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "grid.color": GRID,
+        "text.color": INK,
+        "xtick.color": MUTED,
+        "ytick.color": MUTED,
+        "xtick.labelcolor": INK,
+        "ytick.labelcolor": INK,
+        "xtick.labelsize": _points(SMALL_SIZE),
+        "ytick.labelsize": _points(SMALL_SIZE),
+        "legend.fontsize": _points(SMALL_SIZE),
+        "legend.frameon": False,
+        "lines.linewidth": 1.8,
+        "font.size": _points(TEXT_SIZE),
+        # The one family that comes with matplotlib, so that pictures are the same everywhere.
+        "font.family": "DejaVu Sans",
+    }
+)
+
+
+def matplotlib_theme() -> ContextDecorator:
+    """Return a decorator for functions that build figures: they get the course's look.
+
+    The reader's own matplotlib settings stay as they are.
+    """
+    return mpl.rc_context(dict(MATPLOTLIB_THEME))
+
+
+def blank_axes(height: int = 320, rows: int = 1) -> list[Axes]:
+    """Return the axes of a new figure, one below the other, ``height`` pixels in all."""
+    size = (FIGURE_WIDTH / PIXELS_PER_INCH, height / PIXELS_PER_INCH)
+    return list(Figure(figsize=size).subplots(rows, sharex=True, squeeze=False)[:, 0])
+
+
+def entitle(axes: Axes, title: str) -> None:
+    """Write the title that says what to see above the axes."""
+    axes.set_title("\n".join(wrapped(title)))
+
+
+def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Give each line of a matplotlib figure a colour and a stroke pattern of its own.
+
+    Raises
+    ------
+    ValueError
+        If there are more lines than a reader can tell apart.
+    """
+    if len(names) > len(SERIES):
+        raise ValueError(
+            f"a picture holds at most {len(SERIES)} lines; got {len(names)}: {', '.join(names)}."
+        )
+    styles = zip(SERIES, DASHES, strict=True)
+    return {
+        name: {"label": name, "color": colour, "linestyle": (0, dash) if dash else "solid"}
+        for name, (colour, dash) in zip(names, styles, strict=False)
+    }
+
+
+def check_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:
+    """Raise ValueError if a column that a picture draws is missing."""
+    missing = [name for name in wanted if name not in frame]
+    if missing:
+        raise ValueError(
+            f"the table lacks the column {', '.join(missing)}; it has: {', '.join(frame)}."
+        )

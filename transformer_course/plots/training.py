@@ -1,0 +1,237 @@
+"""Pictures of training: whether the loss falls, and what moves it.
+
+Measured figures stay out of the default sentences: they differ from one computer to the next.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeAlias
+
+import pandas as pd
+from matplotlib.ticker import PercentFormatter
+
+from transformer_course.plots.renderer import Picture
+from transformer_course.plots.theme import (
+    SERIES,
+    blank_axes,
+    check_columns,
+    entitle,
+    line_styles,
+    matplotlib_theme,
+)
+from transformer_course.translation.schedule import noam
+
+History: TypeAlias = Sequence[Mapping[str, float | int]] | pd.DataFrame
+"""A training run's rows: ``Trainer.history``, or the table of its ``metrics.csv``."""
+
+COLUMNS = {
+    "train_loss": "training loss (nats per token)",
+    "dev_loss": "dev loss (nats per token)",
+    "dev_exact_match": "sentences exactly right",
+    "learning_rate": "learning rate",
+}
+"""What a column of a history measures, and in which unit."""
+
+
+@matplotlib_theme()
+def loss_curves(
+    history: History,
+    title: str = "The loss falls, and more and more sentences come out right",
+) -> Picture:
+    """Draw a training run: the losses above, the share of dev sentences exactly right below.
+
+    Parameters
+    ----------
+    history
+        Rows with ``step``, ``train_loss``, ``dev_loss`` and ``dev_exact_match``, as in
+        ``Trainer.history``.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    losses = {"training": "train_loss", "dev": "dev_loss"}
+    frame = _frame(history, *losses.values(), "dev_exact_match")
+    above, below = blank_axes(height=440, rows=2)
+    for name, style in line_styles(list(losses)).items():
+        above.plot(frame["step"], frame[losses[name]], marker=".", **style)
+    above.set(ylabel="loss (nats per token)", ylim=(0, None))
+    above.legend()
+    below.plot(frame["step"], frame["dev_exact_match"], marker=".", color=SERIES[1])
+    below.set(xlabel="training step (updates)", ylabel=COLUMNS["dev_exact_match"], ylim=(0, 1.04))
+    below.yaxis.set_major_formatter(PercentFormatter(1))
+    entitle(above, title)
+    return Picture(
+        above.figure,
+        f"{title}. Against the training step: above, the loss on the training and the dev "
+        f"sentences; below, the share of dev sentences translated exactly right.",
+    )
+
+
+@matplotlib_theme()
+def curve_comparison(histories: Mapping[str, History], column: str, title: str) -> Picture:
+    """Draw one measure of several training runs.
+
+    Parameters
+    ----------
+    histories
+        A run's name and its ``Trainer.history``; at most four.
+    column
+        ``"train_loss"``, ``"dev_loss"``, ``"dev_exact_match"`` or ``"learning_rate"``.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If there are too many runs, or the column is unknown or missing.
+    """
+    if column not in COLUMNS:
+        raise ValueError(f"cannot draw {column!r}; choose one of {', '.join(COLUMNS)}.")
+    [axes] = blank_axes()
+    for name, style in line_styles(list(histories)).items():
+        frame = _frame(histories[name], column)
+        axes.plot(frame["step"], frame[column], marker=".", **style)
+    axes.set(xlabel="training step (updates)", ylabel=COLUMNS[column], ylim=(0, None))
+    if column == "dev_exact_match":
+        axes.yaxis.set_major_formatter(PercentFormatter(1))
+    axes.legend()
+    entitle(axes, title)
+    return Picture(
+        axes.figure,
+        f"{title}. Lines of {COLUMNS[column]} against the training step for "
+        f"{', '.join(histories)}.",
+    )
+
+
+@matplotlib_theme()
+def schedule_curves(
+    warmups: Sequence[int] = (1000, 4000, 8000), d_model: int = 512, steps: int = 20_000
+) -> Picture:
+    """Draw the paper's learning rate (section 5.3) for several lengths of the warm-up, in steps.
+
+    Raises
+    ------
+    ValueError
+        If there are too many warm-ups to tell apart, or one is below 1.
+    """
+    [axes] = blank_axes()
+    # Peaks are where the curve bends: a grid of steps must not miss them.
+    drawn = sorted(
+        {*range(1, steps + 1, max(1, steps // 200)), *(w for w in warmups if w <= steps)}
+    )
+    styles = line_styles([f"{warmup:,} steps" for warmup in warmups])
+    for warmup, style in zip(warmups, styles.values(), strict=True):
+        axes.plot(drawn, [noam(step, d_model, warmup) for step in drawn], **style)
+    axes.set(xlabel="training step (updates)", ylabel="learning rate", ylim=(0, None))
+    axes.legend(title="warm-up")
+    entitle(axes, "The longer the warm-up, the later and lower the peak")
+    return Picture(
+        axes.figure,
+        f"The learning rate against the training step for warm-ups of "
+        f"{', '.join(map(str, warmups))} steps (d_model = {d_model}). Each rises in a straight "
+        f"line until the warm-up ends and then falls as 1 / sqrt(step), all on the same curve.",
+    )
+
+
+@matplotlib_theme()
+def padding_waste_bars(
+    waste: Mapping[str, float], title: str = "Batches of similar lengths waste less on padding"
+) -> Picture:
+    """Draw which share of the positions is padding, for several ways to form batches.
+
+    Parameters
+    ----------
+    waste
+        A way's name and its share of padding, 0 to 1.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If a share is not in 0 to 1.
+    """
+    for name, share in waste.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"a share of padding is a number from 0 to 1; got {share} for {name}.")
+    [axes] = blank_axes(height=110 + 45 * len(waste))
+    bars = axes.barh(list(waste), list(waste.values()), color=SERIES[1], height=0.6)
+    axes.bar_label(bars, fmt="{:.0%}", padding=4)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.set(xlabel="positions that are padding", ylabel="batches", xlim=(0, 1))
+    entitle(axes, title)
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in waste.items())
+    return Picture(axes.figure, f"{title}. Share of positions that are padding: {shares}.")
+
+
+class LiveLossPicture:
+    """The loss curves of a run that is still going on, redrawn in the notebook's output.
+
+    Outside a notebook it draws nothing. Leaving the block draws the final state.
+
+    Parameters
+    ----------
+    interval
+        Seconds between two drawings, at least.
+
+    Examples
+    --------
+    >>> with LiveLossPicture() as live:                               # doctest: +SKIP
+    ...     Trainer(translator, train, dev, settings, watch=live.update).train()
+    """
+
+    def __init__(self, interval: float = 1.0) -> None:
+        self.interval = interval
+        self._history: History = []
+        self._drawn = -math.inf
+        self._handle = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._draw()
+
+    def update(self, history: History) -> None:
+        """Take all rows so far, and draw them if the last drawing is old enough."""
+        self._history = history
+        if time.monotonic() - self._drawn >= self.interval:
+            self._draw()
+
+    def _draw(self) -> None:
+        if not (_in_notebook() and len(self._history)):
+            return
+        # Only notebooks are sure to have IPython.
+        from IPython.display import display
+
+        picture = loss_curves(self._history)
+        if self._handle is None:
+            self._handle = display(picture, display_id=True)
+        else:
+            self._handle.update(picture)
+        self._drawn = time.monotonic()
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and ipython.get_ipython() is not None
+
+
+def _frame(history: History, *columns: str) -> pd.DataFrame:
+    frame = pd.DataFrame(history)
+    check_columns(frame, ("step", *columns))
+    return frame
