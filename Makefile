@@ -3,10 +3,10 @@ BIN := .venv/bin
 LEARNER := .venv/.lab-installed
 AUTHOR := .venv/.all-installed
 FIRST_LESSON := $(notdir $(firstword $(sort $(wildcard notebooks/*.ipynb))))
-# JupyterLab would look for its own news and updates. It refuses to run as root, the usual user of
-# a container, unless it is told to.
-LAB := --log-level=ERROR --LabApp.default_url=/lab/tree/$(FIRST_LESSON) --LabApp.news_url=None \
-	--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
+# The settings keep JupyterLab from asking about its own news. As root, the usual user of a
+# container, it refuses to run unless it is told to.
+LAB := --log-level=ERROR --LabApp.default_url=/lab/tree/$(FIRST_LESSON) \
+	--LabApp.app_settings_dir=tools/jupyterlab \
 	$(if $(filter 0,$(shell id -u)),--allow-root)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
@@ -26,9 +26,10 @@ lab: $(LEARNER)
 	@echo "Opening JupyterLab; without a browser, open the address below. Ctrl-C ends it."
 	@$(BIN)/python -m jupyterlab $(LAB) notebooks
 
-# Nobody's own progress changes, or is changed by, what the tests see.
+# A home without progress: what you have solved yourself is neither seen nor changed.
 test: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
 test: lint book
+	@rm -rf .make/home
 	@echo "Running the tests"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope tests
 	@echo "Running the notebooks against their stored outputs"

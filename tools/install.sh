@@ -49,7 +49,7 @@ install_course() {
 
 explain_failure() {
     if grep -q 'No space left on device' "$log"; then
-        fail "The disk filled up: make room for $needed_gb GB, then run make again."
+        fail "The disk filled up: make room, then run make again."
     fi
     if grep -Eq 'Failed to establish|Connection refused|name resolution|timed out|ProxyError|SSLError' "$log"; then
         fail "The package index cannot be reached: check the network, then run make again."

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -15,13 +15,18 @@ def atomic_write(path: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        If the folder cannot be written or the disk is full; the temporary file is removed.
+        If the folder cannot be written or the disk is full, naming ``path``; the temporary file
+        is removed.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        with temporary.open("rb") as file:
+        with temporary.open("rb+") as file:  # Windows lets nobody sync what he may not write
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        # A full disk comes without a file name, other errors with that of the temporary file.
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -24,7 +25,7 @@ SIZES = (SMALL.d_model, SMALL.heads, SMALL.d_ff, SMALL.dropout)
 both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 
 
-def value_and_gradients(normalise, *inputs: Tensor) -> list[Tensor]:
+def value_and_gradients(normalise: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:
     inputs = tuple(x.clone().requires_grad_() for x in inputs)
     output = normalise(*inputs)
     direction = noise(*output.shape, seed=9)

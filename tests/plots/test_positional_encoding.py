@@ -40,7 +40,8 @@ def test_a_width_without_the_pair_draws_nothing(drawn):
     ("arguments", "message"),
     [
         ({"d_models": (8, 9), "pair": 0}, "even"),
-        ({"d_models": (2, 4, 6, 8, 10)}, "at most 4 values of d_model; got 5"),
+        ({"d_models": (2, 4, 6, 8, 10)}, "1 to 4 values of d_model; got 5"),
+        ({"d_models": ()}, "1 to 4 values of d_model; got 0"),
         ({"d_models": (8, 16), "pair": 8}, "d_model=16 has pairs 0 to 7; got pair 8"),
     ],
 )

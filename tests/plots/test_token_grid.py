@@ -6,7 +6,7 @@ import torch
 
 from transformer_course.plots import token_grid
 
-VALUE = alt.Tooltip("value:Q", title="weight", format=".3f")
+VALUE = alt.Tooltip("value:Q", title="weight", format=".2f")
 
 
 def grid(matrix: torch.Tensor, rows: list[str], columns: list[str]) -> alt.Chart:
@@ -22,7 +22,7 @@ def test_every_cell_is_drawn_in_its_place(drawn):
     svg = drawn(grid(matrix, ["a", "b"], ["x", "y", "z"]).mark_rect())
     places = re.findall(r'aria-label="key: (\d); query: (\d);[^"]* weight: ([\d.]+)"', svg)
     assert [(int(q), int(k), float(w)) for k, q, w in places] == [
-        (row, column, round(float(matrix[row, column]), 3)) for row in (0, 1) for column in range(3)
+        (row, column, round(float(matrix[row, column]), 2)) for row in (0, 1) for column in range(3)
     ]
 
 
@@ -50,7 +50,7 @@ def test_numbers_are_white_on_dark_cells_only(drawn):
         token_grid.numbers(grid(torch.eye(2), ["a", "b"], ["a", "b"]), dark="datum.value < 0.5")
     )
     fills = dict(re.findall(r'weight: ([\d.]+)"[^>]*fill="([^"]+)"', svg))
-    assert fills == {"1.000": "#1F2328", "0.000": "#FFFFFF"}
+    assert fills == {"1.00": "#1F2328", "0.00": "#FFFFFF"}
 
 
 def test_a_long_sentence_stays_within_the_column():
@@ -62,6 +62,17 @@ def test_a_long_sentence_stays_within_the_column():
 def test_token_counts_must_match(shape):
     with pytest.raises(ValueError, match=r"it: 3 tokens down and 3 across do not fit .*\("):
         grid(torch.zeros(shape), list("abc"), list("abc"))
+
+
+def test_too_many_matrices_are_refused():
+    many = {str(number): torch.eye(60) for number in range(6)}
+    with pytest.raises(ValueError, match="6 matrices of 60 x 60 would make a notebook slow"):
+        token_grid.token_grid(many, ["q"] * 60, ["k"] * 60, ("query", "key"), VALUE)
+
+
+def test_a_rounded_zero_has_no_sign(drawn):
+    svg = drawn(grid(torch.tensor([[-0.001]]), ["a"], ["b"]).mark_rect())
+    assert "weight: 0.00" in svg
 
 
 @pytest.mark.parametrize("count", [0, 61])

@@ -42,18 +42,20 @@ def pairs(mistakes: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
     return [
         (one, other)
         for one, other in itertools.combinations(mistakes, 2)
-        if not _overridden(one.steps) & _overridden(other.steps)
+        if not _own_steps(one.steps, other.steps) & _own_steps(other.steps, one.steps)
     ]
+
+
+def _own_steps(steps: type, other: type) -> set[str]:
+    """Return the names of the methods that ``steps`` does not share with ``other``."""
+    own = (each for each in steps.__mro__ if each not in other.__mro__)
+    return {name for each in own for name, step in vars(each).items() if callable(step)}
 
 
 def combined(one: Mistake, other: Mistake) -> Mistake:
     """Return both mistakes as one implementation, which inherits the wrong steps of each."""
     steps = type(f"{one.steps.__name__}{other.steps.__name__}", (one.steps, other.steps), {})
     return Mistake(f"{one.name}; {other.name}", "", f"{one.change} {other.change}", steps)
-
-
-def _overridden(steps: type) -> set[str]:
-    return {name for name, step in vars(steps).items() if callable(step)}
 
 
 def same_behaviour(one: Outcome, other: Outcome) -> bool:

@@ -274,7 +274,7 @@ def _weight_grid(
     names: tuple[str, str] = ("query", "key"),
     **options: int,
 ) -> alt.Chart:
-    weight = alt.Tooltip("value:Q", title="weight", format=".3f")
+    weight = alt.Tooltip("value:Q", title="weight", format=".2f")
     return token_grid(heads, rows, columns, names, weight, **options)
 
 

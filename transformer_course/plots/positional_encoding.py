@@ -31,6 +31,7 @@ from transformer_course.plots.theme import (
 )
 from transformer_course.plots.token_grid import cells, numbers, token_grid
 
+SINE, COSINE = "even: sine", "odd: cosine"
 MOST_CLOCKS = 16
 DIAL = 1.25
 """Where a dial's axes end; hands have length 1."""
@@ -58,8 +59,8 @@ def encoding_curves(
     ValueError
         If a width is odd, there are too many, or none has the pair.
     """
-    if len(d_models) > len(SHADES):
-        raise ValueError(f"choose at most {len(SHADES)} values of d_model; got {len(d_models)}.")
+    if not 1 <= len(d_models) <= len(SHADES):
+        raise ValueError(f"choose 1 to {len(SHADES)} values of d_model; got {len(d_models)}.")
     pairs = max(d_models) // 2
     _check_pair(pair, max(d_models))
     slider = alt.binding_range(min=0, max=pairs - 1, step=1, name="pair: ")
@@ -75,11 +76,7 @@ def encoding_curves(
                 title="d_model (click)",
                 scale=alt.Scale(domain=list(d_models), range=list(SHADES)[: len(d_models)]),
             ),
-            strokeDash=alt.StrokeDash(
-                "function:N",
-                title="dimension",
-                scale=alt.Scale(domain=["even: sine", "odd: cosine"], range=[[1, 0], [6, 3]]),
-            ),
+            strokeDash=_strokes("function:N", SINE, COSINE, title="dimension"),
         )
         .properties(name="curves")
         .add_params(chosen, alt.param(name="pair", value=pair, bind=slider))
@@ -116,12 +113,12 @@ def _curves(d_models: Sequence[int], length: int) -> alt.Chart:
         .transform_flatten(["position"])
         .transform_calculate(
             **{
-                "even: sine": "sin(datum.position * datum.frequency)",
-                "odd: cosine": "cos(datum.position * datum.frequency)",
+                SINE: "sin(datum.position * datum.frequency)",
+                COSINE: "cos(datum.position * datum.frequency)",
             }
         )
-        .transform_fold(["even: sine", "odd: cosine"], as_=["function", "value"])
-        .transform_calculate(dimension="2 * pair + (datum.function == 'odd: cosine')")
+        .transform_fold([SINE, COSINE], as_=["function", "value"])
+        .transform_calculate(dimension=f"2 * pair + (datum.function == '{COSINE}')")
         .encode(
             x=alt.X("position:Q", title="position (tokens)", scale=alt.Scale(nice=False)),
             y=alt.Y("value:Q", title="value in the encoding", scale=alt.Scale(domain=[-1, 1])),
@@ -175,10 +172,7 @@ def dot_product_by_offset(d_model: int = 512, max_offset: int = 100) -> Picture:
     offsets = range(max_offset + 1)
     products = [float((offset * frequencies).cos().sum()) for offset in offsets]
     axes.plot(offsets, products, color=COLOURS["position"])
-    axes.set(
-        xlabel="offset between the two positions (tokens)",
-        ylabel="dot product",
-    )
+    axes.set(xlabel="offset between the two positions (tokens)", ylabel="dot product")
     rise = next((k for k in offsets[1:] if products[k] > products[k - 1]), None)
     if rise is None:
         finding = "The further apart two positions, the smaller their dot product"
@@ -228,7 +222,7 @@ def wavelength_by_pair(d_model: int = 512) -> Picture:
     return Picture(
         axes.figure,
         f"Wavelength of each of the {len(lengths)} pairs (d_model = {d_model}) on a logarithmic "
-        f"axis, a straight line. {finding}.",
+        f"axis, a straight line. {finding} positions.",
     )
 
 
@@ -277,6 +271,15 @@ def rotation_of_one_pair(
 ) -> alt.LayerChart:
     """Draw one pair at a position and some positions further; the reader moves the position.
 
+    Parameters
+    ----------
+    offset
+        How much further, in positions.
+    pair, d_model
+        Which pair, of an encoding how wide.
+    length
+        Number of positions.
+
     Raises
     ------
     ValueError
@@ -290,9 +293,6 @@ def rotation_of_one_pair(
         {"hand": name, "frequency": frequency, "start": start}
         for name, start in zip(names, (0, turn), strict=True)
     ]
-    dash = alt.StrokeDash(
-        "hand:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [6, 3]])
-    )
     wedge = alt.Chart(alt.Data(values=[{}])).mark_arc(
         radius=50,
         theta=alt.ExprRef(f"position * {frequency}"),
@@ -304,7 +304,9 @@ def rotation_of_one_pair(
         f"'from position ' + position + ' to ' + (position + {offset}) + "
         f"': turned by {turn:.2f} radians, {math.degrees(turn):.0f}\u00b0'"
     )
-    clock = _clock(hands, pixels=280, strokeDash=dash).add_params(_position_slider(3, length))
+    clock = _clock(hands, pixels=280, strokeDash=_strokes("hand:N", *names)).add_params(
+        _position_slider(3, length)
+    )
     return titled(
         wedge + clock + caption,
         f"{offset} positions further is the same turn, wherever you start",
@@ -337,7 +339,8 @@ def accuracy_by_length(
     """
     check_columns(frame, ("length", "accuracy", "encoding"))
     [axes] = blank_axes()
-    for name, style in line_styles(frame["encoding"].unique()).items():
+    encodings = list(frame["encoding"].unique())
+    for name, style in line_styles(encodings).items():
         rows = frame[frame["encoding"] == name]
         axes.plot(rows["length"], rows["accuracy"], marker="o", **style)
     axes.axvline(trained_length, color=MUTED, linestyle=":", label="longest in training")
@@ -346,10 +349,9 @@ def accuracy_by_length(
     axes.set(xlabel="length (tokens)", ylabel="tokens right", ylim=(0, 1.04))
     axes.legend()
     entitle(axes, title)
-    names = ", ".join(frame["encoding"].unique())
     return Picture(
         axes.figure,
-        f"{title}. Lines of accuracy against length for {names}; training ended at "
+        f"{title}. Lines of accuracy against length for {', '.join(encodings)}; training ended at "
         f"{trained_length} tokens.",
     )
 
@@ -374,7 +376,7 @@ def token_similarity(
         If there is not one token for each vector.
     """
     directions = normalize(vectors.detach().double(), dim=-1)
-    cosine = alt.Tooltip("value:Q", title="cosine", format=".3f")
+    cosine = alt.Tooltip("value:Q", title="cosine", format=".2f")
     grid = token_grid(
         {"cosine": directions @ directions.T}, tokens, tokens, ("token", "token"), cosine
     )
@@ -401,6 +403,11 @@ def _position_slider(position: int, length: int) -> alt.Parameter:
         raise ValueError(f"there are positions 0 to {length - 1}; got {position}.")
     slider = alt.binding_range(min=0, max=length - 1, step=1, name="position: ")
     return alt.param(name="position", value=position, bind=slider)
+
+
+def _strokes(field: str, solid: str, dashed: str, title: str | None = None) -> alt.StrokeDash:
+    scale = alt.Scale(domain=[solid, dashed], range=[[1, 0], [6, 3]])
+    return alt.StrokeDash(field, title=title, scale=scale)
 
 
 def _caption(expression: str) -> alt.Chart:

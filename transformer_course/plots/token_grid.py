@@ -19,6 +19,8 @@ SLANTED_CELL = 16
 GRADIENT_LENGTH = 150
 MOST_TOKENS = 60
 """Longest sentence whose cells can still be told apart."""
+MOST_CELLS = 20_000
+"""Of all matrices of a chart together; the chart is then about 100 kB in size."""
 
 
 def check_tokens(
@@ -68,10 +70,15 @@ def token_grid(
     Raises
     ------
     ValueError
-        If a matrix and the tokens do not fit together.
+        If a matrix and the tokens do not fit together, or there is too much to draw.
     """
     for name, matrix in matrices.items():
         check_tokens(name, matrix.shape, rows, columns)
+    if len(matrices) * len(rows) * len(columns) > MOST_CELLS:
+        raise ValueError(
+            f"{len(matrices)} matrices of {len(rows)} x {len(columns)} would make a notebook "
+            f"slow, which takes {MOST_CELLS} cells. Choose one layer, or a shorter sentence."
+        )
     # One record for each matrix, unfolded by Vega, takes a tenth of the space of one for each cell.
     records = [
         {"matrix": name, "value": _rounded(matrix.flatten())} for name, matrix in matrices.items()
@@ -130,8 +137,9 @@ def numbers(grid: alt.Chart, dark: str) -> alt.Chart:
 
 
 def _rounded(values: Shaped[Tensor, "cells"]) -> list[float]:
-    # Three digits are all a reader can use; the last ones differ between computers.
-    return [round(value, 3) for value in values.detach().to(torch.float64).tolist()]
+    # Two digits are what a reader can use; further ones differ from one computer to the next.
+    # Adding zero turns -0.0 into 0.0.
+    return [round(value, 2) + 0.0 for value in values.detach().to(torch.float64).tolist()]
 
 
 def _axis(tokens: str, side: str, name: str, size: float) -> alt.Axis:

@@ -73,10 +73,10 @@ def length_batches(
     """
     order = _shuffled(len(pairs), generator)
     order.sort(key=lambda number: (len(pairs[number][1]), len(pairs[number][0])))
-    batches: list[list[int]] = [[]]
+    batches: list[list[int]] = []
     for number in order:  # from short to long, so the newest is the longest of its batch
         length = len(pairs[number][1]) + 1
-        if batches[-1] and length * (len(batches[-1]) + 1) > batch_tokens:
+        if not batches or length * (len(batches[-1]) + 1) > batch_tokens:
             batches.append([])
         batches[-1].append(number)
     return [batches[place] for place in _shuffled(len(batches), generator)]

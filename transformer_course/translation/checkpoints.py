@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from transformer_course.files import atomic_write
@@ -31,7 +31,7 @@ def read_json(path: Path) -> Any:
             f"there is no {path.name} in {path.parent}: this is no checkpoint folder. Give the "
             f"folder that `transformer-course train --output` wrote."
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); restore it or train again.") from None
 
 
@@ -45,10 +45,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, An
     """
     contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
     with atomic_write(path) as temporary:
-        try:
-            save_file(contiguous, temporary, metadata={"json": json.dumps(metadata)})
-        except SafetensorError as error:
-            raise OSError(f"could not write {path}: {error}") from None
+        temporary.write_bytes(save(contiguous, metadata={"json": json.dumps(metadata)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

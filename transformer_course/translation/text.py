@@ -1,5 +1,6 @@
 """Text to token ids and back: vocabularies, and a tokeniser that knows words."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -107,7 +108,9 @@ class WordTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         words = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
-        return self._detokenizer.detokenize(words, unescape=False)
+        text = self._detokenizer.detokenize(words, unescape=False)
+        # spaCy cuts at the hyphen of "T-shirt", Moses' rules do not join there.
+        return re.sub(r"(?<=\w) - (?=\w)", "-", text)
 
 
 def split_words(text: str, language: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import gzip
 import random
+import zlib
 from pathlib import Path
 
 from transformer_course.translation.corpus import Corpus, SentencePair
@@ -19,11 +20,12 @@ def read_lines(path: Path) -> list[str]:
     """
     opener = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="\n") as file:
+        # "utf-8-sig": the byte order mark that Windows writes must not stick to the first word.
+        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
             return [line.strip() for line in file]
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 text ({error}); convert it to UTF-8.") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"{path} is a damaged gzip file ({error}); copy it again.") from None
 
 
