@@ -2,16 +2,18 @@
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from transformer_course import __version__
 from transformer_course.translation.evaluation import evaluate
 from transformer_course.translation.recipes import RECIPES, recipe_for
-from transformer_course.translation.runs import Run, new_output_folder
+from transformer_course.translation.runs import RUN_FILE, Run, make_output_folder
 from transformer_course.translation.text_files import read_pairs
 from transformer_course.translation.translator import Translator
 
@@ -20,16 +22,34 @@ USER_ERRORS = (ValueError, OSError, FloatingPointError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status: 0 done, 2 something the user can mend."""
+    """Run one command; return the exit status.
+
+    It is 0 if all is done, 2 if something went wrong that the user can mend, 130 after Ctrl-C.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments)
+    options.command_line = shlex.join(["transformer-course", *arguments])
     try:
         options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        print("transformer-course: interrupted.", file=sys.stderr)
+        return 130  # 128 + SIGINT, as shells count
     except USER_ERRORS as error:
         if options.debug:
             raise
-        print(f"transformer-course: {error}", file=sys.stderr)
+        print(f"transformer-course: {_sentence(error)}", file=sys.stderr)
         return 2
     return 0
+
+
+def _sentence(error: Exception) -> str:
+    """Return the error's message in one line."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return " ".join(str(error).split())
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
     train = commands.add_parser("train", help="train a translator")
     train.set_defaults(command=_train)
-    train.add_argument("--corpus", default="toy", help=f"one of {', '.join(RECIPES)}")
+    train.add_argument("--corpus", help=f"one of {', '.join(RECIPES)}; toy if not given")
     train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
     train.add_argument("--target", type=Path, help="its translation, line by line (files)")
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
@@ -65,34 +85,46 @@ def _parser() -> argparse.ArgumentParser:
 
 def _train(options: argparse.Namespace) -> None:
     if options.resume:
+        _refuse_settings(options)
         run = Run.read(options.output)
         trainer = run.trainer(options.output)
         trainer.resume(options.output)
     else:
         run = _requested_run(options)
-        run.write(new_output_folder(options.output), command=_command_line())
+        make_output_folder(options.output)
         trainer = run.trainer(options.output)
+        run.write(options.output)
     result = trainer.train()[-1]
-    run.write(options.output, command=_command_line(), result=result)
+    run.write(options.output, result=result)
     print(f"{options.output}: {json.dumps(result)}")
 
 
+def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _refuse_settings(options: argparse.Namespace) -> None:
+    given = _given(options, ("corpus", "source", "target", "steps", "minutes", "seed"))
+    if given:
+        raise ValueError(
+            f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
+            f"{', '.join(f'--{name}' for name in given)}."
+        )
+
+
 def _requested_run(options: argparse.Namespace) -> Run:
-    recipe = recipe_for(options.corpus)
-    asked = {name: getattr(options, name) for name in ("steps", "minutes", "seed")}
-    changes = {name: value for name, value in asked.items() if value is not None}
+    corpus = options.corpus or "toy"
+    recipe = recipe_for(corpus)
+    changes = _given(options, ("steps", "minutes", "seed"))
     recipe = replace(recipe, training=replace(recipe.training, **changes))
-    return Run(options.corpus, recipe, options.source, options.target)
-
-
-def _command_line() -> str:
-    return shlex.join(["transformer-course", *sys.argv[1:]])
+    return Run(corpus, recipe, options.source, options.target, options.command_line)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    translator = Translator.load(options.checkpoint)
     if (options.source is None) != (options.reference is None):
         raise ValueError("--source and --reference belong together: give both files or neither.")
+    translator = Translator.load(options.checkpoint)
     if options.source:
         pairs = read_pairs(options.source, options.reference)
     else:
@@ -102,9 +134,18 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 def _translate(options: argparse.Namespace) -> None:
     translator = Translator.load(options.checkpoint)
-    sentences = options.sentences or [line.strip() for line in sys.stdin]
-    for translation in translator.translate(sentences):
+    for translation in translator.translate(options.sentences or _standard_input()):
         print(translation)
+
+
+def _standard_input() -> list[str]:
+    sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+    try:
+        return [line.strip() for line in sys.stdin]
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"standard input is not UTF-8 text ({error}); convert it to UTF-8."
+        ) from None
 
 
 if __name__ == "__main__":

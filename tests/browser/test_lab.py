@@ -37,6 +37,10 @@ OPTIONS = (
     # For `jupyterapp` in the page, which can wait for a run to end.
     "--LabApp.expose_app_in_browser=True",
 )
+KERNEL_IS_READY = """() => {
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    return session?.isReady && session.kernelDisplayStatus === "idle";
+}"""
 SETTINGS = {
     # All cells stay in the page, so that each can be found by its number.
     "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
@@ -112,7 +116,7 @@ class Lesson:
 
     def run_all(self) -> None:
         """Run every cell, and wait for the last one."""
-        self.page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]")
+        self.page.wait_for_function(KERNEL_IS_READY)
         self.page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
 
     def cell(self, number: int) -> Locator:
@@ -177,4 +181,4 @@ def test_a_wrong_answer_is_recognised_and_a_right_one_accepted(lesson: Lesson) -
     feedback = lesson.answer(EXERCISE.name, WRONG_ANSWER)
     expect(feedback).to_contain_text(MISTAKE, ignore_case=True)
     feedback = lesson.answer(EXERCISE.name, EXERCISE.solution().code)
-    expect(feedback).to_contain_text(Verdict.RIGHT.value)
+    expect(feedback).to_contain_text(f"{Verdict.RIGHT.value}: {EXERCISE.name}")

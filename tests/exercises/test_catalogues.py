@@ -6,6 +6,7 @@ At least two right answers of each exercise, written differently, stand in varia
 import importlib
 import importlib.util
 import itertools
+import random
 import time
 from pathlib import Path
 
@@ -98,14 +99,19 @@ def test_pairs_of_mistakes_are_diagnosed_as_pairs(exercise):
     known = [outcomes(exercise, exercise.task.reference)]
     known += [outcomes(exercise, mistake.candidate) for mistake in exercise.mistakes]
     seen = [outcomes(exercise, couple.candidate) for _, couple in couples]
-    distinct = 0
-    for number, (pair, couple) in enumerate(couples):
-        others = itertools.chain(known, seen[:number], seen[number + 1 :])
-        if not any(alike(seen[number], other) for other in others):
-            distinct += 1
-            assert exercise.check(couple.candidate).mistakes == tuple(m.name for m in pair)
-    print(f"{exercise.name}: {distinct} of {len(couples)} pairs have a behaviour of their own")
-    assert distinct >= 3
+    order = random.Random(0).sample(range(len(couples)), len(couples))
+    distinct = (
+        number
+        for number in order
+        if not any(
+            alike(seen[number], other) for other in [*known, *seen[:number], *seen[number + 1 :]]
+        )
+    )
+    tried = list(itertools.islice(distinct, 4))
+    assert len(tried) >= 3
+    for number in tried:
+        pair, couple = couples[number]
+        assert exercise.check(couple.candidate).mistakes == tuple(m.name for m in pair)
 
 
 def noise(tensor, generator):

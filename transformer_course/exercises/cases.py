@@ -65,8 +65,8 @@ class Property:
     statement
         What holds, in a few words.
     holds
-        ``holds(value, case)`` tells whether it does for what the case observed; called only with
-        values of the right type and shape.
+        ``holds(value, case)`` tells whether it does. It is asked about results of the right type
+        and shape, in the cases that look at the result of a call.
     """
 
     statement: str

@@ -75,7 +75,7 @@ class Exercise:
             if known:
                 return reports.known_mistake(self.task, known, seen)
             return reports.unknown_mistake(self.task, seen, wanted)
-        if faults := reports.faults(seen, wanted):
+        if faults := reports.faults(self.task, seen, wanted):
             return reports.faulty(self.task, faults, seen)
         saved = progress.record(f"{self.task.lesson}.{self.name}")
         return reports.right(self.task, seen, saved)
@@ -89,9 +89,11 @@ class Exercise:
         def prepare() -> Callable:
             if case.construct is None:
                 return candidate
+            # The reference comes first, so that every candidate gets the same random weights.
+            reference = self.task.reference(*case.construct)
             module = candidate(*case.construct)
             if case.inject:
-                _copy_parameters(self.task.reference(*case.construct), module)
+                _copy_parameters(reference, module)
             return module.train(case.training)
 
         return run(prepare, case.observe, case.inputs, repeat=repeat)

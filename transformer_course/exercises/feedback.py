@@ -130,7 +130,7 @@ class Feedback:
 
 @dataclass(frozen=True)
 class Source:
-    """Python source, which a notebook displays with highlighting."""
+    """Python source, which a notebook displays folded and with highlighting."""
 
     code: str
 
@@ -138,4 +138,5 @@ class Source:
         return self.code
 
     def _repr_markdown_(self) -> str:
-        return f"```python\n{self.code}\n```"
+        # Folded, because a notebook is opened with its outputs: nobody should see it by accident.
+        return f"<details><summary>Solution</summary>\n\n```python\n{self.code}\n```\n\n</details>"

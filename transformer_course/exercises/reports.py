@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from transformer_course.exercises.cases import Case
+from transformer_course.exercises.cases import Case, Property
 from transformer_course.exercises.comparison import (
     Difference,
     describe,
@@ -109,12 +109,8 @@ def _other_parameters(subject: str, wanted: Any, received: Any) -> str:
     )
 
 
-def _parameter_names(code: Callable) -> str | None:
-    """Return the names of a callable's parameters, or None where Python does not know them."""
-    try:
-        return ", ".join(inspect.signature(code).parameters)
-    except (TypeError, ValueError):
-        return None
+def _parameter_names(code: Callable) -> str:
+    return ", ".join(inspect.signature(code).parameters)
 
 
 def _accepts(code: Callable, arguments: tuple) -> bool:
@@ -224,7 +220,7 @@ def _call(task: Task, case: Case) -> Sentence:
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
-    if wanted.parameters == seen.parameters or seen.parameters is None:
+    if wanted.parameters == seen.parameters or (seen.error and not seen.parameters):
         return None
     lines = []
     for name, shape in wanted.parameters.items():
@@ -268,18 +264,26 @@ def _advice(found: Difference) -> str:
 
 
 def _properties(task: Task, rows: Sequence[tuple[Case, Outcome, Outcome]]) -> list[Part]:
-    """Say which properties hold; they mean nothing for values of the wrong type or shape."""
+    """Say which properties hold; they mean nothing for results of the wrong type or shape."""
     found = [difference(right.value, outcome.value) for _, right, outcome in rows]
     if not task.properties or any(d and d.kind != "values" for d in found):
         return []
-    lines = []
-    for each in task.properties:
-        holds = all(each.holds(outcome.value, case) for case, _, outcome in rows)
-        lines.append(f"{'holds' if holds else 'FAILS'}: {each.statement}")
+    broken = _broken(task, [outcome for _, _, outcome in rows])
+    lines = [f"{'FAILS' if p in broken else 'holds'}: {p.statement}" for p in task.properties]
     return [Listing("Properties of a right answer", tuple(lines))]
 
 
-def faults(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
+def _broken(task: Task, seen: Sequence[Outcome]) -> list[Property]:
+    """Return the properties that fail for a result; some cases look at something else."""
+    results = [
+        (outcome.value, case)
+        for case, outcome in zip(task.cases, seen, strict=True)
+        if not case.looks_at
+    ]
+    return [p for p in task.properties if not all(p.holds(*result) for result in results)]
+
+
+def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
     """List what is wrong though all values are right, the most serious first."""
     found: list[str] = []
     if any(outcome.changed_input for outcome in seen):
@@ -302,7 +306,7 @@ def faults(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
         sentence = technical_difference(right.value, outcome.value)
         if sentence and sentence not in found:
             found.append(sentence)
-    return found
+    return found + [f"This should hold, but does not: {p.statement}" for p in _broken(task, seen)]
 
 
 def faulty(task: Task, found: Sequence[str], seen: Sequence[Outcome]) -> Feedback:

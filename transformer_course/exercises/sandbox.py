@@ -14,7 +14,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ class Outcome:
     """
 
     value: Any = None
-    parameters: dict[str, tuple[int, ...]] | None = None
+    parameters: dict[str, tuple[int, ...]] = field(default_factory=dict)
     error: tuple[type[BaseException], str] | None = None
     line: Line | None = None
     attempted: bool = True

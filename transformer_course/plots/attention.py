@@ -138,7 +138,7 @@ def alignment_against_gold(
             )
     aligned = {target for target, _ in links}
     hits = sum((target, int(weights[target].argmax())) in links for target in aligned)
-    finding = f"The strongest weight is in a gold outline for {hits} of {len(aligned)} words"
+    finding = f"Outlined: gold. The strongest weight agrees for {hits} of {len(aligned)} words"
     gold_cells = sorted(target * len(source_tokens) + source for target, source in links)
     gold_grid = grid.transform_filter(alt.FieldOneOfPredicate("cell", gold_cells))
     # Dark and light together stand out from every colour of the map.
@@ -147,8 +147,8 @@ def alignment_against_gold(
         for colour, width in ((INK, 6), (CARD, 2.5))
     ]
     description = (
-        f"Heatmap of cross-attention, target tokens down, source tokens across, gold cells "
-        f"outlined. {finding}. {_strongest(weights, target_tokens, source_tokens)}"
+        f"Heatmap of cross-attention, target tokens down, source tokens across. {finding}. "
+        f"{_strongest(weights, target_tokens, source_tokens)}"
     )
     return titled(alt.layer(_cells(grid), *outlines, _numbers(grid)), title or finding, description)
 

@@ -51,13 +51,18 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, An
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; raise CheckpointError if it is missing or damaged."""
     if not path.is_file():
-        raise CheckpointError(f"there is no {path.name} in {path.parent}.")
+        raise CheckpointError(
+            f"there is no {path.name} in {path.parent}: no checkpoint was written there yet, or it "
+            f"was removed. Train again."
+        )
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             metadata = json.loads((file.metadata() or {}).get("json", "{}"))
-    except (SafetensorError, json.JSONDecodeError) as error:
+    except (SafetensorError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(
             f"{path} is damaged or no safetensors file ({error}); restore it or train again."
         ) from None
+    if not isinstance(metadata, dict):
+        raise CheckpointError(f"{path} is damaged: its metadata must be a JSON object.")
     return tensors, metadata

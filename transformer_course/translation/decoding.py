@@ -40,8 +40,8 @@ def greedy(
     bos, eos
         Ids of the begin and the end token.
     max_length
-        Most tokens to produce; by default 50 more than the source has (section 6.1 of Vaswani et
-        al., 2017).
+        Most tokens to produce; by default 50 more than the sentence has (section 6.1 of Vaswani
+        et al., 2017). The model's ``max_len`` is the limit in any case.
 
     Returns
     -------
@@ -50,16 +50,19 @@ def greedy(
     """
     pad = model.config.pad_id
     if max_length is None:
-        max_length = min(source_ids.shape[1] + 50, model.config.max_len)
+        limits = (source_ids != pad).sum(dim=1) + 50
+    else:
+        limits = torch.full_like(source_ids[:, 0], max_length)
+    limits = limits.clamp(max=model.config.max_len)
     with inference_mode(model):
         memory = model.encode(source_ids)
         target = source_ids.new_full((len(source_ids), 1), bos)
         ended = torch.zeros(len(source_ids), dtype=torch.bool, device=source_ids.device)
-        for _ in range(max_length):
+        for length in range(1, int(limits.max()) + 1):
             logits = model.decode(target, memory, source_ids)[:, -1]
             next_token = logits.argmax(dim=-1).masked_fill(ended, pad)
             target = torch.cat([target, next_token[:, None]], dim=1)
-            ended |= next_token == eos
+            ended |= (next_token == eos) | (length >= limits)
             if ended.all():
                 break
     return target[:, 1:]

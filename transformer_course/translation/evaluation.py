@@ -26,7 +26,8 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
     """Share of target words whose most attended source word is one of the gold alignment.
 
     The attention is the mean over the heads of the last decoder layer's cross-attention, while
-    the right target is fed in. Words without a gold link are left out.
+    the right target is fed in. Words without a gold link are left out; at least one pair must have
+    links.
     """
     hits = []
     for pair, weights in zip(pairs, translator.cross_attention(pairs), strict=True):

@@ -12,10 +12,10 @@ class Recipe:
 
     Parameters
     ----------
-    sizes
-        Fields of :class:`~transformer_course.model.TransformerConfig`.
     training
         How to train.
+    sizes
+        Fields of :class:`~transformer_course.model.TransformerConfig`.
     min_frequency
         Words seen less often in training become ``<unk>``.
     """

@@ -31,8 +31,8 @@ class Run:
         Sizes and settings.
     source, target
         The two text files, for the corpus ``"files"`` only.
-    dev_sentences
-        Lines of the files put aside as the dev split.
+    command
+        The command line that began it, for the record.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Run:
     recipe: Recipe
     source: Path | None = None
     target: Path | None = None
-    dev_sentences: int = 500
+    command: str = ""
 
     def __post_init__(self) -> None:
         recipe_for(self.corpus)
@@ -67,15 +67,16 @@ class Run:
                 recipe=Recipe(**recipe),
                 source=_path(stored["source"]),
                 target=_path(stored["target"]),
-                dev_sentences=stored["dev_sentences"],
+                command=stored["command"],
             )
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"{folder / RUN_FILE} does not describe a training run ({error})."
+                f"{folder / RUN_FILE} does not describe a training run ({error}); restore it or "
+                f"train again."
             ) from None
 
     def write(self, folder: Path, **notes: Any) -> None:
-        """Write the run with the date, the machine and ``notes``, such as the command."""
+        """Write the run with the date, the machine and ``notes``, such as the result."""
         content = asdict(self) | {
             "source": self.source and str(self.source.resolve()),
             "target": self.target and str(self.target.resolve()),
@@ -88,7 +89,7 @@ class Run:
     def load_corpus(self) -> Corpus:
         """Make or read the sentences."""
         if self.corpus == "files":
-            return files_corpus(self.source, self.target, self.dev_sentences)
+            return files_corpus(self.source, self.target)
         return toy_corpus()
 
     def trainer(self, output: Path) -> Trainer:
@@ -105,15 +106,17 @@ class Run:
         return Trainer(translator, train, dev, self.recipe.training, output)
 
 
-def new_output_folder(folder: Path) -> Path:
+def make_output_folder(folder: Path) -> None:
     """Make the folder; raise OSError if that fails and ValueError if it is not empty."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ValueError(f"{folder} is a file; name a new folder.") from None
     if any(folder.iterdir()):
         raise ValueError(
             f"{folder} is not empty: name a new folder, or add --resume to go on with the run in "
             f"it."
         )
-    return folder
 
 
 def _path(text: str | None) -> Path | None:

@@ -24,7 +24,7 @@ class Vocabulary:
     Raises
     ------
     ValueError
-        If the special tokens do not come first or a token stands twice.
+        If the special tokens do not come first, a token stands twice or is no text.
     """
 
     def __init__(self, tokens: Sequence[str]) -> None:
@@ -34,6 +34,8 @@ class Vocabulary:
         self._ids = {token: number for number, token in enumerate(tokens)}
         if len(self._ids) != len(tokens):
             raise ValueError("a vocabulary must hold each token once; some stand twice.")
+        if not all(isinstance(token, str) for token in tokens):
+            raise ValueError("a vocabulary must hold text only; some tokens are none.")
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> "Vocabulary":
@@ -66,7 +68,7 @@ class Vocabulary:
 def _spacy_pipeline(language: str) -> Language:
     try:
         return spacy.blank(language)
-    except ImportError:
+    except (ImportError, AttributeError):
         raise ValueError(
             f"no tokeniser for the language {language!r}; use a two-letter code that spaCy knows, "
             f"such as 'en', 'fr' or 'de'."
@@ -82,9 +84,15 @@ class WordTokenizer:
         Two-letter code, such as ``"en"``.
     vocabulary
         The words that have an id of their own.
+
+    Raises
+    ------
+    ValueError
+        If spaCy has no tokeniser for the language.
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary) -> None:
+        _spacy_pipeline(language)  # an unknown language fails here, not at the first sentence
         self.language = language
         self.vocabulary = vocabulary
         self._detokenizer = MosesDetokenizer(lang=language)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from transformer_course.translation.corpus import Corpus, SentencePair
 
+MOST_DEV_SENTENCES = 500
+
 
 def read_lines(path: Path) -> list[str]:
     """Read the lines of a UTF-8 text file, gzip or not, without surrounding blanks.
@@ -66,24 +68,21 @@ def read_pairs(source: Path, target: Path) -> list[SentencePair]:
     return pairs
 
 
-def files_corpus(source: Path, target: Path, dev_sentences: int = 500, seed: int = 0) -> Corpus:
-    """Make a corpus of two aligned files, with a random part of them as its dev split.
+def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
+    """Make a corpus of two aligned files, with a random tenth of them as its dev split.
+
+    The dev split has 500 pairs at most.
 
     Raises
     ------
     OSError, ValueError
-        As :func:`read_pairs`; also if the files hold too few pairs to put ``dev_sentences`` aside.
+        As :func:`read_pairs` and :func:`language_of`; also if the files hold a single pair.
     """
+    languages = language_of(source), language_of(target)
     pairs = read_pairs(source, target)
-    if len(pairs) <= dev_sentences:
-        raise ValueError(
-            f"{source} holds {len(pairs)} sentence pairs, of which {dev_sentences} would go to "
-            f"the dev split; give more text or fewer --dev-sentences."
-        )
+    if len(pairs) < 2:
+        raise ValueError(f"{source} holds one sentence pair only; give more text.")
     random.Random(seed).shuffle(pairs)
-    return Corpus(
-        name="files",
-        source_language=language_of(source),
-        target_language=language_of(target),
-        splits={"train": pairs[dev_sentences:], "dev": pairs[:dev_sentences]},
-    )
+    dev_sentences = max(1, min(MOST_DEV_SENTENCES, len(pairs) // 10))
+    splits = {"train": pairs[dev_sentences:], "dev": pairs[:dev_sentences]}
+    return Corpus("files", *languages, splits)

@@ -1,418 +1,367 @@
-"""A small English-French grammar whose translations are right by construction.
+"""A small English-French grammar: as many sentences as you like, each with one right translation.
 
-Each English sentence has one French translation, and each French word knows the English words it
-comes from. Where English leaves something open the grammar decides: "they" is "ils". Sentences
-that English cannot decide ("you", "I am tired", negated "a cat") are left out.
+A sentence is chosen as a tree of meaning (`Clause`) and then written down in both languages, so
+that it is known which French word stands for which English one. Everything is lower case, in the
+present tense, without punctuation. Where English leaves open what French must say, the grammar
+settles it: "they" is always *ils*; "you" and "it" are left out, and so are plurals without a
+determiner ("cats").
 """
 
 import random
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import IntEnum
+from functools import cache
+from itertools import product
 
 from transformer_course.translation.corpus import Corpus, SentencePair
 
-TRAIN_SENTENCES, TEST_SENTENCES = 20_000, 1_000
-HELD_OUT_COMBINATIONS = 0.1  # share of the noun-adjective combinations, for either purpose
+# The lexicon. The forms of a word are separated by blanks, in the order that its class states.
+# A bar separates the two variants of a form: before a consonant sound, before a vowel sound.
+
+MASCULINE, FEMININE = range(2)
+ADULT, CHILD, ANIMAL, THING = KINDS = ("adult", "child", "animal", "thing")
+LIVING = (ADULT, CHILD, ANIMAL)
+# Colours and possessives leave persons out: "ma femme" is my wife, "ma fille" my daughter.
+NO_PERSONS = (ANIMAL, THING)
+# "un grand homme" is a great man, "une bonne femme" a disrespectful word for a woman.
+NO_ADULTS = (CHILD, ANIMAL, THING)
+# "un vieux garçon" is a bachelor, "une vieille fille" a spinster.
+NO_CHILDREN = (ADULT, ANIMAL, THING)
 
 
-class Noun(NamedTuple):
-    """A noun: its forms in English and French, its gender, and whether it can act."""
+class Slot(IntEnum):
+    """Where a word stands in a French noun phrase."""
+
+    DETERMINER = 0
+    BEFORE_NOUN = 1
+    NOUN = 2
+    AFTER_NOUN = 3
+
+
+class Person(IntEnum):
+    """Who does it: the column of a French verb."""
+
+    I = 0  # noqa: E741
+    HE_SHE = 1
+    WE = 2
+    THEY = 3
+
+
+@dataclass(frozen=True)
+class Noun:
+    """Forms in both languages: singular, plural."""
 
     english: str
-    english_plural: str
     french: str
-    french_plural: str
-    feminine: bool
-    animate: bool
+    gender: int
+    kind: str
+    slot = Slot.NOUN
+
+    def in_french(self, gender: int, plural: bool) -> str:
+        """Return the form for a number; the gender is the noun's own."""
+        return self.french.split()[plural]
 
 
-class Adjective(NamedTuple):
-    """An adjective and its forms; ``before`` tells whether it precedes the French noun."""
+@dataclass(frozen=True)
+class Modifier:
+    """A determiner or an adjective: a word that agrees with a noun.
+
+    French forms: masculine, feminine, masculine plural, feminine plural. ``kinds`` says which
+    nouns it goes with, so that no tree is young and no king is green.
+    """
 
     english: str
-    masculine: str
-    feminine: str
-    masculine_plural: str
-    before: bool
+    french: str
+    slot: Slot
+    kinds: tuple[str, ...]
 
-    def agree(self, feminine: bool, plural: bool) -> str:
-        """Return the form for a gender and a number."""
-        if feminine:
-            return self.feminine + "s" if plural else self.feminine
-        return self.masculine_plural if plural else self.masculine
+    def in_french(self, gender: int, plural: bool) -> str:
+        """Return the form that agrees with a noun of this gender and number."""
+        return self.french.split()[2 * plural + gender]
 
 
-class Verb(NamedTuple):
-    """A verb: English base and third person; French forms for je, il, nous and ils."""
+@dataclass(frozen=True)
+class Verb:
+    """English forms: base, third person singular. French: je, il or elle, nous, ils or elles.
+
+    ``objects`` lists the determiners that its object may have; an intransitive verb has none.
+    The particle is a second English word, as in "look for".
+    """
 
     english: str
-    english_third: str
-    je: str
-    il: str
-    nous: str
-    ils: str
-    transitive: bool
+    french: str
+    objects: tuple[Modifier, ...] = ()
+    particle: str = ""
 
 
-class Determiner(NamedTuple):
-    """A determiner and its French forms; an empty plural means that it has none."""
+@dataclass(frozen=True)
+class Pronoun:
+    """A personal pronoun, used as a subject."""
 
     english: str
-    english_plural: str
-    masculine: str
-    feminine: str
-    plural: str
+    french: str
+    person: Person
 
 
-def _nouns(table: str, animate: bool) -> list[Noun]:
-    rows = (line.split() for line in table.strip().splitlines())
-    return [Noun(*words, feminine=gender == "f", animate=animate) for *words, gender in rows]
+NOUNS = (
+    Noun("man men", "homme hommes", MASCULINE, ADULT),
+    Noun("woman women", "femme femmes", FEMININE, ADULT),
+    Noun("boy boys", "garçon garçons", MASCULINE, CHILD),
+    Noun("girl girls", "fille filles", FEMININE, CHILD),
+    Noun("king kings", "roi rois", MASCULINE, ADULT),
+    Noun("queen queens", "reine reines", FEMININE, ADULT),
+    Noun("hero heroes", "héros héros", MASCULINE, ADULT),
+    Noun("actress actresses", "actrice actrices", FEMININE, ADULT),
+    Noun("cat cats", "chat chats", MASCULINE, ANIMAL),
+    Noun("dog dogs", "chien chiens", MASCULINE, ANIMAL),
+    Noun("bird birds", "oiseau oiseaux", MASCULINE, ANIMAL),
+    Noun("horse horses", "cheval chevaux", MASCULINE, ANIMAL),
+    Noun("bear bears", "ours ours", MASCULINE, ANIMAL),
+    Noun("owl owls", "hibou hiboux", MASCULINE, ANIMAL),
+    Noun("mouse mice", "souris souris", FEMININE, ANIMAL),
+    Noun("cow cows", "vache vaches", FEMININE, ANIMAL),
+    Noun("bee bees", "abeille abeilles", FEMININE, ANIMAL),
+    Noun("tree trees", "arbre arbres", MASCULINE, THING),
+    Noun("book books", "livre livres", MASCULINE, THING),
+    Noun("castle castles", "château châteaux", MASCULINE, THING),
+    Noun("house houses", "maison maisons", FEMININE, THING),
+    Noun("flower flowers", "fleur fleurs", FEMININE, THING),
+    Noun("star stars", "étoile étoiles", FEMININE, THING),
+    Noun("island islands", "île îles", FEMININE, THING),
+)
+# An h is silent and counts as a vowel, except in these words, where it keeps the vowel away.
+H_ASPIRE = ("héros", "hibou", "hiboux")
 
+ADJECTIVES_BEFORE = (
+    Modifier("small", "petit petite petits petites", Slot.BEFORE_NOUN, KINDS),
+    Modifier("beautiful", "beau|bel belle beaux belles", Slot.BEFORE_NOUN, KINDS),
+    Modifier("new", "nouveau|nouvel nouvelle nouveaux nouvelles", Slot.BEFORE_NOUN, KINDS),
+    Modifier("old", "vieux|vieil vieille vieux vieilles", Slot.BEFORE_NOUN, NO_CHILDREN),
+    Modifier("young", "jeune jeune jeunes jeunes", Slot.BEFORE_NOUN, LIVING),
+    Modifier("good", "bon bonne bons bonnes", Slot.BEFORE_NOUN, NO_ADULTS),
+    Modifier("big", "grand grande grands grandes", Slot.BEFORE_NOUN, NO_ADULTS),
+    Modifier("fat", "gros grosse gros grosses", Slot.BEFORE_NOUN, (ANIMAL,)),
+)
+COLOURS = (
+    Modifier("black", "noir noire noirs noires", Slot.AFTER_NOUN, NO_PERSONS),
+    Modifier("white", "blanc blanche blancs blanches", Slot.AFTER_NOUN, NO_PERSONS),
+    Modifier("green", "vert verte verts vertes", Slot.AFTER_NOUN, NO_PERSONS),
+    Modifier("blue", "bleu bleue bleus bleues", Slot.AFTER_NOUN, NO_PERSONS),
+    Modifier("red", "rouge rouge rouges rouges", Slot.AFTER_NOUN, NO_PERSONS),
+)
+ADJECTIVES_AFTER = (
+    Modifier("happy", "heureux heureuse heureux heureuses", Slot.AFTER_NOUN, LIVING),
+    Modifier(
+        "intelligent",
+        "intelligent intelligente intelligents intelligentes",
+        Slot.AFTER_NOUN,
+        LIVING,
+    ),
+    Modifier("sad", "triste triste tristes tristes", Slot.AFTER_NOUN, LIVING),
+    Modifier("famous", "célèbre célèbre célèbres célèbres", Slot.AFTER_NOUN, (ADULT, CHILD, THING)),
+)
+ADJECTIVES = ADJECTIVES_BEFORE + COLOURS + ADJECTIVES_AFTER
 
-def _adjectives(table: str, before: bool) -> list[Adjective]:
-    return [Adjective(*line.split(), before=before) for line in table.strip().splitlines()]
+A = Modifier("a|an", "un une", Slot.DETERMINER, KINDS)
+A_AFTER_PAS = Modifier("a|an", "de|d' de|d'", Slot.DETERMINER, KINDS)
+DEFINITE = (
+    Modifier("the", "le|l' la|l' les les", Slot.DETERMINER, KINDS),
+    Modifier("this these", "ce|cet cette ces ces", Slot.DETERMINER, KINDS),
+    Modifier("my", "mon ma|mon mes mes", Slot.DETERMINER, NO_PERSONS),
+    Modifier("his", "son sa|son ses ses", Slot.DETERMINER, NO_PERSONS),
+    Modifier("her", "son sa|son ses ses", Slot.DETERMINER, NO_PERSONS),
+    Modifier("our", "notre notre nos nos", Slot.DETERMINER, NO_PERSONS),
+    Modifier("their", "leur leur leurs leurs", Slot.DETERMINER, NO_PERSONS),
+)
+DETERMINERS = (A, *DEFINITE)
 
-
-def _verbs(table: str, transitive: bool) -> list[Verb]:
-    return [Verb(*line.split(), transitive=transitive) for line in table.strip().splitlines()]
-
-
-NOUNS = _nouns(
-    """
-    cat      cats      chat     chats     m
-    dog      dogs      chien    chiens    m
-    horse    horses    cheval   chevaux   m
-    bird     birds     oiseau   oiseaux   m
-    animal   animals   animal   animaux   m
-    owl      owls      hibou    hiboux    m
-    mouse    mice      souris   souris    f
-    cow      cows      vache    vaches    f
-    man      men       homme    hommes    m
-    boy      boys      garçon   garçons   m
-    king     kings     roi      rois      m
-    hero     heroes    héros    héros     m
-    child    children  enfant   enfants   m
-    woman    women     femme    femmes    f
-    girl     girls     fille    filles    f
-    queen    queens    reine    reines    f
-    actress  actresses actrice  actrices  f
-    """,
-    animate=True,
-) + _nouns(
-    """
-    book     books     livre    livres    m
-    hat      hats      chapeau  chapeaux  m
-    boat     boats     bateau   bateaux   m
-    garden   gardens   jardin   jardins   m
-    tree     trees     arbre    arbres    m
-    egg      eggs      œuf      œufs      m
-    hotel    hotels    hôtel    hôtels    m
-    house    houses    maison   maisons   f
-    car      cars      voiture  voitures  f
-    flower   flowers   fleur    fleurs    f
-    apple    apples    pomme    pommes    f
-    key      keys      clé      clés      f
-    church   churches  église   églises   f
-    island   islands   île      îles      f
-    """,
-    animate=False,
+PRONOUNS = (
+    Pronoun("i", "je|j'", Person.I),
+    Pronoun("he", "il", Person.HE_SHE),
+    Pronoun("she", "elle", Person.HE_SHE),
+    Pronoun("we", "nous", Person.WE),
+    Pronoun("they", "ils", Person.THEY),
 )
 
-ADJECTIVES = _adjectives(
-    """
-    small     petit    petite    petits
-    big       grand    grande    grands
-    beautiful beau     belle     beaux
-    new       nouveau  nouvelle  nouveaux
-    old       vieux    vieille   vieux
-    good      bon      bonne     bons
-    bad       mauvais  mauvaise  mauvais
-    pretty    joli     jolie     jolis
-    """,
-    before=True,
-) + _adjectives(
-    """
-    black     noir     noire     noirs
-    white     blanc    blanche   blancs
-    red       rouge    rouge     rouges
-    green     vert     verte     verts
-    blue      bleu     bleue     bleus
-    grey      gris     grise     gris
-    heavy     lourd    lourde    lourds
-    strange   étrange  étrange   étranges
-    famous    célèbre  célèbre   célèbres
-    precious  précieux précieuse précieux
-    elegant   élégant  élégante  élégants
-    funny     drôle    drôle     drôles
-    """,
-    before=False,
+VERBS = (
+    Verb("sleep sleeps", "dors dort dormons dorment"),
+    Verb("eat eats", "mange mange mangeons mangent"),
+    Verb("sing sings", "chante chante chantons chantent"),
+    Verb("dance dances", "danse danse dansons dansent"),
+    Verb("work works", "travaille travaille travaillons travaillent"),
+    Verb("arrive arrives", "arrive arrive arrivons arrivent"),
+    Verb("laugh laughs", "ris rit rions rient"),
+    Verb("run runs", "cours court courons courent"),
+    Verb("wait waits", "attends attend attendons attendent"),
+    Verb("see sees", "vois voit voyons voient", DETERMINERS),
+    Verb("have has", "ai a avons ont", DETERMINERS),
+    Verb("want wants", "veux veut voulons veulent", DETERMINERS),
+    Verb("know knows", "connais connaît connaissons connaissent", DETERMINERS),
+    Verb("find finds", "trouve trouve trouvons trouvent", DETERMINERS),
+    Verb("draw draws", "dessine dessine dessinons dessinent", DETERMINERS),
+    Verb("choose chooses", "choisis choisit choisissons choisissent", DETERMINERS),
+    Verb("look looks", "cherche cherche cherchons cherchent", DETERMINERS, particle="for"),
+    Verb("wait waits", "attends attend attendons attendent", DETERMINERS, particle="for"),
+    # "je n'aime pas de chat" is hardly French: one likes, or does not like, a certain one.
+    Verb("like likes", "aime aime aimons aiment", DEFINITE),
 )
 
-VERBS = _verbs(
-    """
-    see     sees     vois     voit     voyons     voient
-    like    likes    aime     aime     aimons     aiment
-    watch   watches  regarde  regarde  regardons  regardent
-    find    finds    trouve   trouve   trouvons   trouvent
-    know    knows    connais  connaît  connaissons connaissent
-    follow  follows  suis     suit     suivons    suivent
-    hear    hears    entends  entend   entendons  entendent
-    admire  admires  admire   admire   admirons   admirent
-    draw    draws    dessine  dessine  dessinons  dessinent
-    hide    hides    cache    cache    cachons    cachent
-    choose  chooses  choisis  choisit  choisissons choisissent
-    forget  forgets  oublie   oublie   oublions   oublient
-    lose    loses    perds    perd     perdons    perdent
-    """,
-    transitive=True,
-) + _verbs(
-    """
-    sleep   sleeps   dors     dort     dormons    dorment
-    eat     eats     mange    mange    mangeons   mangent
-    sing    sings    chante   chante   chantons   chantent
-    dance   dances   danse    danse    dansons    dansent
-    laugh   laughs   ris      rit      rions      rient
-    run     runs     cours    court    courons    courent
-    wait    waits    attends  attend   attendons  attendent
-    arrive  arrives  arrive   arrive   arrivons   arrivent
-    hesitate hesitates hésite hésite   hésitons   hésitent
-    fall    falls    tombe    tombe    tombons    tombent
-    """,
-    transitive=False,
-)
-BE = Verb("be", "is", "suis", "est", "sommes", "sont", transitive=False)
+# What is said: trees of meaning.
 
-DETERMINERS = [
-    Determiner("the", "the", "le", "la", "les"),
-    Determiner("a", "", "un", "une", ""),
-    Determiner("this", "these", "ce", "cette", "ces"),
-    Determiner("my", "my", "mon", "ma", "mes"),
-    Determiner("his", "his", "son", "sa", "ses"),
-    Determiner("our", "our", "notre", "notre", "nos"),
-]
 
-PRONOUNS = {"I": "je", "he": "il", "she": "elle", "we": "nous", "they": "ils"}
+@dataclass(frozen=True)
+class NounPhrase:
+    """A noun with its determiner and its adjectives, the latter in English order."""
 
-# Before a vowel sound: these lose their vowel ...
-ELIDED = {"le": "l'", "la": "l'", "je": "j'", "ne": "n'"}
-# ... and these take another form.
-BEFORE_VOWEL = {
-    "ce": "cet",
-    "ma": "mon",
-    "sa": "son",
-    "beau": "bel",
-    "nouveau": "nouvel",
-    "vieux": "vieil",
-}
-VOWELS = "aeiouyhâàéèêëîïôûœ"  # a silent h counts as a vowel
-ASPIRATED = {"héros", "hibou", "hiboux"}  # this h forbids elision
+    determiner: Modifier
+    adjectives: tuple[Modifier, ...]
+    noun: Noun
+    plural: bool
+
+    @property
+    def person(self) -> Person:
+        """The verb form that it asks for as a subject."""
+        return Person.THEY if self.plural else Person.HE_SHE
+
+
+@dataclass(frozen=True)
+class Clause:
+    """Who does, or does not do, what."""
+
+    subject: Pronoun | NounPhrase
+    verb: Verb
+    negated: bool
+    object: NounPhrase | None = None
+
+    def combinations(self) -> set[tuple[str, str]]:
+        """Return its (adjective, noun) combinations, singular and plural being the same."""
+        phrases = [part for part in (self.subject, self.object) if isinstance(part, NounPhrase)]
+        return {(a.english, phrase.noun.english) for phrase in phrases for a in phrase.adjectives}
+
+
+# How it is said: one function for each kind of phrase.
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """A piece of a sentence in both languages; each French word with its English words' places.
-
-    ``plural`` and ``feminine`` are what a verb or an adjective outside must agree with, and
-    ``person`` is the French pronoun whose verb form it takes.
-    """
+    """Words in both languages, and links (English word, French word) between them."""
 
     english: tuple[str, ...]
-    french: tuple[tuple[str, tuple[int, ...]], ...]
-    plural: bool = False
-    feminine: bool = False
-    person: str = "il"
+    french: tuple[str, ...]
+    links: tuple[tuple[int, int], ...]
+
+    def __add__(self, other: "Phrase") -> "Phrase":
+        shifted = ((e + len(self.english), f + len(self.french)) for e, f in other.links)
+        return Phrase(
+            self.english + other.english, self.french + other.french, (*self.links, *shifted)
+        )
 
 
-def noun_phrase(
-    determiner: Determiner,
-    noun: Noun,
-    adjectives: Iterable[Adjective] = (),
-    plural: bool = False,
-) -> Phrase:
-    """Put a noun together with its determiner and adjectives, each in its place and form."""
-    adjectives = tuple(adjectives)
-    english = (
-        determiner.english_plural if plural else determiner.english,
-        *(adjective.english for adjective in adjectives),
-        noun.english_plural if plural else noun.english,
-    )
-    article = determiner.feminine if noun.feminine else determiner.masculine
-    agreed = [
-        (adjective.agree(noun.feminine, plural), (place,), adjective.before)
-        for place, adjective in enumerate(adjectives, start=1)
-    ]
-    french = (
-        (determiner.plural if plural else article, (0,)),
-        *((word, places) for word, places, before in agreed if before),
-        (noun.french_plural if plural else noun.french, (len(english) - 1,)),
-        *((word, places) for word, places, before in agreed if not before),
-    )
-    return Phrase(english, french, plural, noun.feminine, "ils" if plural else "il")
-
-
-def pronoun(english: str) -> Phrase:
-    """Return a subject pronoun."""
-    french = PRONOUNS[english]
-    person = "il" if french == "elle" else french
+def write_noun_phrase(phrase: NounPhrase) -> Phrase:
+    """Write determiner, adjectives and noun; French moves some adjectives behind the noun."""
+    words = (phrase.determiner, *phrase.adjectives, phrase.noun)
+    french_order = sorted(range(len(words)), key=lambda i: words[i].slot)
     return Phrase(
-        (english,), ((french, (0,)),), person in ("nous", "ils"), french == "elle", person
+        english=tuple(word.english.split()[-phrase.plural] for word in words),
+        french=tuple(words[i].in_french(phrase.noun.gender, phrase.plural) for i in french_order),
+        links=tuple((i, position) for position, i in enumerate(french_order)),
     )
 
 
-def clause(
-    subject: Phrase, verb: Verb, complement: Phrase | None = None, negated: bool = False
-) -> Phrase:
-    """Join subject, verb and, if any, object; negation stands on both sides of the verb."""
-    start = len(subject.english)
-    third = subject.person == "il"
-    if verb is BE:
-        middle = ("is" if third else "are", *(("not",) if negated else ()))
-        places, negation = (start,), (start + 1,)
-    elif negated:
-        middle = ("does" if third else "do", "not", verb.english)
-        places, negation = (start + 2,), (start, start + 1)
-    else:
-        middle = (verb.english_third if third else verb.english,)
-        places, negation = (start,), ()
-    french_verb = ((getattr(verb, subject.person), places),)
-    if negated:
-        french_verb = (("ne", negation), *french_verb, ("pas", negation))
-    rest = complement or Phrase((), ())
-    after = start + len(middle)
-    moved = tuple((word, tuple(place + after for place in at)) for word, at in rest.french)
-    return Phrase(subject.english + middle + rest.english, subject.french + french_verb + moved)
+def write_subject(subject: Pronoun | NounPhrase) -> Phrase:
+    """Write a subject of either kind."""
+    if isinstance(subject, Pronoun):
+        return Phrase((subject.english,), (subject.french,), ((0, 0),))
+    return write_noun_phrase(subject)
 
 
-def predicate(subject: Phrase, adjective: Adjective) -> Phrase:
-    """Return an adjective that says something of the subject and agrees with it."""
-    word = adjective.agree(subject.feminine, subject.plural)
-    return Phrase((adjective.english,), ((word, (0,)),))
+def write_verb(verb: Verb, person: Person, negated: bool) -> Phrase:
+    """Write a verb; "does not" as a whole is linked with both *ne* and *pas*."""
+    base, third_person = verb.english.split()
+    particle = (verb.particle,) if verb.particle else ()
+    french = verb.french.split()[person]
+    if not negated:
+        english = (third_person if person is Person.HE_SHE else base, *particle)
+        return Phrase(english, (french,), tuple((i, 0) for i in range(len(english))))
+    do = "does" if person is Person.HE_SHE else "do"
+    english = (do, "not", base, *particle)
+    links = ((0, 0), (1, 0), *((i, 1) for i in range(2, len(english))), (0, 2), (1, 2))
+    return Phrase(english, ("ne|n'", french, "pas"), links)
 
 
-def sentence_pair(phrase: Phrase) -> SentencePair:
-    """Write a clause as text in both languages, with its word alignment."""
-    english = [
-        "an" if word == "a" and follower[:1] in tuple("aeiou") else word
-        for word, follower in zip(phrase.english, (*phrase.english[1:], ""), strict=True)
+def write_object(phrase: NounPhrase, negated: bool) -> Phrase:
+    """Write an object; after a negation, *un* and *une* turn into *de*."""
+    if negated and phrase.determiner == A:
+        phrase = NounPhrase(A_AFTER_PAS, phrase.adjectives, phrase.noun, phrase.plural)
+    return write_noun_phrase(phrase)
+
+
+def write_sentence(clause: Clause) -> SentencePair:
+    """Write a whole sentence in both languages, with its gold alignment."""
+    sentence = write_subject(clause.subject)
+    sentence += write_verb(clause.verb, clause.subject.person, clause.negated)
+    if clause.object:
+        sentence += write_object(clause.object, clause.negated)
+    return SentencePair(
+        source=" ".join(choose_variants(sentence.english, english_vowel_sound)),
+        target=" ".join(choose_variants(sentence.french, french_vowel_sound)).replace("' ", "'"),
+        alignment=tuple(sorted(sentence.links)),
+    )
+
+
+def choose_variants(
+    words: tuple[str, ...], begins_with_vowel_sound: Callable[[str], bool]
+) -> tuple[str, ...]:
+    """Choose each word's variant by the word that follows: a or an, le or l', beau or bel."""
+    chosen = []
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        before_consonant, *before_vowel = word.split("|")
+        if before_vowel and begins_with_vowel_sound(following):
+            chosen.append(before_vowel[0])
+        else:
+            chosen.append(before_consonant)
+    return tuple(chosen)
+
+
+def english_vowel_sound(word: str) -> bool:
+    """Tell whether an English word of the lexicon begins with a vowel sound."""
+    return word[:1] in tuple("aeiou")
+
+
+def french_vowel_sound(word: str) -> bool:
+    """Tell whether a French word of the lexicon begins with a vowel sound."""
+    without_accents = unicodedata.normalize("NFD", word)
+    return without_accents[:1] in tuple("aeiouh") and word not in H_ASPIRE
+
+
+# What can be said: the choices that the grammar leaves.
+
+
+def determiner_choices(noun: Noun, plural: bool) -> list[Modifier]:
+    """Return the determiners that go with a noun; there is no plural of "a"."""
+    return [d for d in DETERMINERS if noun.kind in d.kinds and not (plural and d == A)]
+
+
+@cache
+def adjective_choices(noun: Noun) -> list[list[tuple[Modifier, ...]]]:
+    """Return what can stand beside a noun: nothing; one adjective; "small black" and the like."""
+    fitting = [a for a in ADJECTIVES if noun.kind in a.kinds]
+    with_colour = [
+        (a, colour) for a in fitting for colour in COLOURS if a in ADJECTIVES_BEFORE
+        and colour in fitting
     ]
-    words = [word for word, _ in phrase.french]
-    french = [before_vowel(*pair) for pair in zip(words, [*words[1:], ""], strict=True)]
-    alignment = tuple(
-        (source, target) for target, (_, at) in enumerate(phrase.french) for source in at
-    )
-    text = " ".join(french).replace("' ", "'")
-    return SentencePair(" ".join(english), text, alignment)
+    choices = [[()], [(a,) for a in fitting], with_colour]
+    return [group for group in choices if group]
 
 
-def before_vowel(word: str, follower: str) -> str:
-    """Return the form that a French word takes before the one that follows it."""
-    if follower[:1] in tuple(VOWELS) and follower not in ASPIRATED:
-        return ELIDED.get(word) or BEFORE_VOWEL.get(word) or word
-    return word
-
-
-class _Draw:
-    """Draws random clauses and remembers which nouns and adjectives it put together."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.combinations: set[tuple[str, str]] = set()
-
-    def clause(self) -> Phrase:
-        """Draw a sentence of any kind."""
-        kind = self.rng.choice(("intransitive", "transitive", "transitive", "predicate"))
-        negated = self.rng.random() < 0.35
-        if kind == "predicate":
-            return self.predication(negated)
-        subject = self.subject()
-        verb = self.rng.choice([v for v in VERBS if v.transitive == (kind == "transitive")])
-        found = self.noun_phrase(NOUNS, definite=negated) if verb.transitive else None
-        return clause(subject, verb, found, negated)
-
-    def predication(self, negated: bool) -> Phrase:
-        """Draw "this house is white" or "she is not famous"."""
-        adjective = self.rng.choice(ADJECTIVES)
-        if self.rng.random() < 0.2:
-            subject = pronoun(self.rng.choice(("he", "she", "they")))
-        else:
-            noun = self.rng.choice(NOUNS)
-            self.combinations.add((noun.english, adjective.english))
-            subject = noun_phrase(*self.determined(noun, definite=True))
-        return clause(subject, BE, predicate(subject, adjective), negated)
-
-    def subject(self) -> Phrase:
-        """Draw someone who can act."""
-        if self.rng.random() < 0.3:
-            return pronoun(self.rng.choice(list(PRONOUNS)))
-        return self.noun_phrase([noun for noun in NOUNS if noun.animate])
-
-    def noun_phrase(self, nouns: list[Noun], definite: bool = False) -> Phrase:
-        """Draw a noun with its determiner and up to two adjectives, one of either kind."""
-        determiner, noun, adjectives, plural = self.determined(self.rng.choice(nouns), definite)
-        for before in (True, False):
-            if self.rng.random() < 0.4:
-                kind = [adjective for adjective in ADJECTIVES if adjective.before == before]
-                adjectives += (self.rng.choice(kind),)
-        self.combinations |= {(noun.english, adjective.english) for adjective in adjectives}
-        return noun_phrase(determiner, noun, adjectives, plural)
-
-    def determined(
-        self, noun: Noun, definite: bool
-    ) -> tuple[Determiner, Noun, tuple[Adjective, ...], bool]:
-        """Draw number and determiner; French negates "a cat" otherwise, so it can be excluded."""
-        plural = self.rng.random() < 0.4
-        possible = [d for d in DETERMINERS if d.english_plural or not (plural or definite)]
-        return self.rng.choice(possible), noun, (), plural
-
-
-def toy_corpus(seed: int = 0) -> Corpus:
-    """Draw the corpus: the same seed gives the same sentences on every machine.
-
-    Splits
-    ------
-    train
-        20,000 pairs.
-    dev
-        1,000 pairs, half of them unseen sentences, half with combinations of a noun and an
-        adjective that only they have.
-    test
-        1,000 unseen sentences whose noun-adjective combinations all occur in training.
-    test_combinations
-        1,000 sentences, each with a noun-adjective combination that occurs nowhere else.
-    """
-    rng = random.Random(seed)
-    combinations = [(noun.english, adjective.english) for noun in NOUNS for adjective in ADJECTIVES]
-    rng.shuffle(combinations)
-    count = round(HELD_OUT_COMBINATIONS * len(combinations))
-    for_test, for_dev = set(combinations[:count]), set(combinations[count : 2 * count])
-    half = TEST_SENTENCES // 2
-    wanted = {
-        "train": TRAIN_SENTENCES,
-        "test": TEST_SENTENCES,
-        "test_combinations": TEST_SENTENCES,
-        "dev": half,
-        "dev_combinations": half,
-    }
-    splits: dict[str, list[SentencePair]] = {name: [] for name in wanted}
-    drawn: set[str] = set()
-    while any(len(splits[name]) < size for name, size in wanted.items()):
-        draw = _Draw(rng)
-        pair = sentence_pair(draw.clause())
-        new_to_test, new_to_dev = draw.combinations & for_test, draw.combinations & for_dev
-        if pair.source in drawn or (new_to_test and new_to_dev):
-            continue
-        if new_to_test:
-            places = ["test_combinations"]
-        elif new_to_dev:
-            places = ["dev_combinations"]
-        else:
-            places = ["train", "test", "dev"]
-        for name in places:
-            if len(splits[name]) < wanted[name]:
-                splits[name].append(pair)
-                drawn.add(pair.source)
-                break
-    splits["dev"] += splits.pop("dev_combinations")
-    rng.shuffle(splits["dev"])
-    return Corpus("toy", "en", "fr", splits)
+def random_noun_phrase(
+    rng: random.Random, kinds: tuple[str, ...], determiners: tuple[Modifier, ...]
+) -> NounPhrase:
+    """Choose a noun of these kinds, one of these determiners, and adjectives."""
+    noun = rng.choice([noun for noun in NOUNS if noun.kind in kinds])
+    plural = rng.random() < 0.5
+    fitting = [d for d in determiner_choices(noun, plural) if d in determiners]
+    adjectives = rng.choice(rng.choice(adjective_choices(noun)))
+    return NounPhrase(rng.choice(fitting), adjectives, noun, plural)

@@ -5,29 +5,27 @@ Sources: Vaswani et al. (2017), "Attention Is All You Need", section 5; Kingma a
 """
 
 import itertools
-import json
 import math
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import pandas as pd
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
 from transformer_course.files import atomic_write
-from transformer_course.translation.batches import Batch, length_batches
+from transformer_course.translation.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.decoding import inference_mode
 from transformer_course.translation.evaluation import exact_match
+from transformer_course.translation.interrupts import deferred_interrupt
 from transformer_course.translation.schedule import noam, warmup_cosine
 from transformer_course.translation.text import BOS, EOS, PAD
 from transformer_course.translation.translator import (
@@ -67,15 +65,20 @@ class TrainingSettings:
     clip_norm
         Longest gradient; longer ones are shortened to it.
     evaluate_every, dev_sentences
-        Updates between two looks at the dev split, and how many of its sentences are translated.
+        Updates between two looks at the dev split, and how many of its sentences are looked at.
     seed
-        Determines weights, order of sentences and dropout.
+        Determines the order of the sentences and dropout.
+
+    Raises
+    ------
+    ValueError
+        If a setting makes no sense; the message says which.
     """
 
     steps: int = 400
     minutes: float | None = None
     batch_tokens: int = 640
-    learning_rate: float = 4e-3
+    learning_rate: float = 6e-3
     warmup: float = 0.15
     schedule: str = "cosine"
     smoothing: float = 0.1
@@ -87,14 +90,25 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_tokens", "evaluate_every", "dev_sentences"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        if self.minutes is not None and self.minutes <= 0:
-            raise ValueError(f"minutes must be positive; got {self.minutes}.")
+            count = getattr(self, name)
+            if not isinstance(count, int) or count < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {count!r}.")
+        for name in ("minutes", "learning_rate", "clip_norm"):
+            size = getattr(self, name)
+            if size is not None and not 0 < size < math.inf:
+                raise ValueError(f"{name} must be positive and finite; got {size}.")
         if not 0 < self.warmup < 1:
             raise ValueError(f"warmup must be between 0 and 1; got {self.warmup}.")
+        if not 0 <= self.smoothing < 1:
+            raise ValueError(f"smoothing must be in [0, 1); got {self.smoothing}.")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay must be finite, 0 or more; got {self.weight_decay}.")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be between 0 and {2**32 - 1}; got {self.seed}.")
         if self.schedule not in ("cosine", "noam"):
             raise ValueError(f"schedule must be 'cosine' or 'noam'; got {self.schedule!r}.")
+        if self.schedule == "noam" and self.minutes is not None:
+            raise ValueError("the schedule 'noam' counts steps: give steps, not minutes.")
 
 
 class Trainer:
@@ -142,9 +156,12 @@ class Trainer:
         self.seconds = 0.0
         self._pairs = translator.encode_pairs(train)
         self._dev = dev[: settings.dev_sentences]
-        self._dev_batches = self._as_batches(translator.encode_pairs(self._dev), generator=None)
+        dev_pairs = translator.encode_pairs(self._dev)
+        self._dev_batches = [
+            self._batch(dev_pairs, group)
+            for group in length_batches(dev_pairs, settings.batch_tokens)
+        ]
         self._losses: list[float] = []
-        self._random_state = torch.Generator().manual_seed(settings.seed).get_state()
         self._optimizer = torch.optim.AdamW(
             self.model.parameters(),
             betas=(0.9, 0.98),
@@ -161,15 +178,16 @@ class Trainer:
         Raises
         ------
         FloatingPointError
-            If the loss stops being a number; the last checkpoint is still good.
+            If the loss or its gradient stops being finite; the last checkpoint is still good.
         """
         self.model.train()
         # disable=None shows it in a terminal only; in a notebook `watch` can draw a live picture.
         bar = tqdm(total=self._bar_total(), unit="step", desc="training", leave=False, disable=None)
         with bar, torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
-            torch.set_rng_state(self._random_state)
             for batch in self._remaining_batches():
-                self._update(batch)
+                # Dropout depends on seed and step alone, so that a resumed run repeats it.
+                torch.default_generator.manual_seed(self._seed(self.step))
+                self.update(batch)
                 bar.update()
                 bar.set_postfix(loss=f"{self._losses[-1]:.3f}", refresh=False)
                 if self.step % self.settings.evaluate_every == 0:
@@ -177,9 +195,8 @@ class Trainer:
                 if interrupted.is_set():
                     bar.write(f"Stopped at step {self.step}; what was learnt so far is kept.")
                     break
-            if self._losses or not self.history:
+            if self._losses:
                 self._look()
-            self._random_state = torch.get_rng_state()
         self.model.eval()
         return self.history
 
@@ -193,20 +210,23 @@ class Trainer:
     def _bar_total(self) -> int | None:
         return None if self.settings.minutes is not None else self.settings.steps - self.step
 
-    def _as_batches(self, pairs: list, generator: torch.Generator | None) -> list[Batch]:
-        numbers = length_batches(pairs, self.settings.batch_tokens, generator)
-        return [Batch.from_pairs([pairs[n] for n in group], BOS, EOS, PAD) for group in numbers]
+    def _seed(self, number: int) -> int:
+        """Derive the seed of one epoch or one step."""
+        return 1_000_003 * self.settings.seed + number
+
+    def _batch(self, pairs: list[EncodedPair], numbers: list[int]) -> Batch:
+        return Batch.from_pairs([pairs[number] for number in numbers], BOS, EOS, PAD)
 
     def _remaining_batches(self) -> Iterator[Batch]:
         """Yield batches, epoch after epoch, from where :attr:`step` stands until the end."""
         skip = self.step
         for epoch in itertools.count():
-            generator = torch.Generator().manual_seed(1_000_003 * self.settings.seed + epoch)
+            generator = torch.Generator().manual_seed(self._seed(epoch))
             groups = length_batches(self._pairs, self.settings.batch_tokens, generator)
             for group in groups[skip:]:
                 if self.progress >= 1:
                     return
-                yield Batch.from_pairs([self._pairs[n] for n in group], BOS, EOS, PAD)
+                yield self._batch(self._pairs, group)
             skip = max(0, skip - len(groups))
 
     def _learning_rate(self) -> float:
@@ -215,23 +235,31 @@ class Trainer:
             warmup = max(1, round(settings.warmup * settings.steps))
             factor = settings.learning_rate
             return factor * noam(self.step + 1, self.model.config.d_model, warmup)
-        # One step ahead, so that the first step moves the weights.
-        ahead = min(1.0, self.progress + 1 / settings.steps)
-        return warmup_cosine(ahead, settings.learning_rate, settings.warmup)
+        # The middle of the step: its beginning would waste the first step, its end the last one.
+        middle = min(1.0, self.progress + 0.5 / settings.steps)
+        return warmup_cosine(middle, settings.learning_rate, settings.warmup)
 
-    def _update(self, batch: Batch) -> None:
+    def update(self, batch: Batch) -> None:
+        """Take one step: loss, gradient, new weights; see :class:`TrainingSettings`.
+
+        Raises
+        ------
+        FloatingPointError
+            If the loss or its gradient is not finite; the weights are then left as they were.
+        """
         start = time.perf_counter()
-        for group in self._optimizer.param_groups:
-            group["lr"] = self._learning_rate()
         loss = self._loss(batch, self.settings.smoothing)
-        if not math.isfinite(loss.item()):
-            raise FloatingPointError(
-                f"the loss became {loss.item()} at step {self.step + 1}. The last checkpoint is "
-                f"still good; try a lower learning rate than {self.settings.learning_rate}."
-            )
         self._optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+        if not (math.isfinite(loss.item()) and math.isfinite(norm.item())):
+            raise FloatingPointError(
+                f"at step {self.step + 1} the loss became {loss.item()}, its gradient's length "
+                f"{norm.item()}. The weights are those of the step before; try a lower learning "
+                f"rate than {self.settings.learning_rate}."
+            )
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._learning_rate()
         self._optimizer.step()
         self._losses.append(loss.item())
         self.step += 1
@@ -248,7 +276,7 @@ class Trainer:
         )
 
     def _look(self) -> None:
-        """Add a row to the history, hand it to the watcher, write a checkpoint."""
+        """Add a row to the history, write a checkpoint, hand the history to the watcher."""
         with inference_mode(self.model):
             losses = [self._loss(batch, 0.0, "sum").item() for batch in self._dev_batches]
         tokens = sum(int((batch.target_out != PAD).sum()) for batch in self._dev_batches)
@@ -258,16 +286,16 @@ class Trainer:
                 "step": self.step,
                 "seconds": round(self.seconds, 2),
                 "learning_rate": self._optimizer.param_groups[0]["lr"],
-                "train_loss": fmean(self._losses) if self._losses else math.nan,
+                "train_loss": fmean(self._losses),
                 "dev_loss": sum(losses) / tokens,
                 "dev_exact_match": exact_match(translations, [p.target for p in self._dev]),
             }
         )
         self._losses = []
-        if self.watch:
-            self.watch(self.history)
         if self.output:
             self.save(self.output)
+        if self.watch:
+            self.watch(self.history)
 
     def save(self, folder: Path) -> None:
         """Write the translator, the metrics and all that :meth:`resume` needs, atomically.
@@ -280,10 +308,9 @@ class Trainer:
         tensors = {f"model.{name}": t for name, t in own_tensors(self.model).items()}
         for number, moments in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": t for name, t in moments.items()}
-        tensors["random_state"] = torch.get_rng_state()
         progress = {"step": self.step, "seconds": self.seconds, "history": self.history}
         # One file holds all of it, so that weights and moments are always of the same step.
-        write_tensors(folder / TRAINING_FILE, tensors, progress | {"settings": self._identity()})
+        write_tensors(folder / TRAINING_FILE, tensors, progress | {"run": self._identity()})
         with atomic_write(folder / METRICS_FILE) as temporary:
             pd.DataFrame(self.history).to_csv(temporary, index=False)
         self.translator.save(folder)
@@ -298,23 +325,26 @@ class Trainer:
         """
         path = folder / TRAINING_FILE
         tensors, progress = read_tensors(path)
-        if progress.get("settings") != self._identity():
+        if progress.get("run") != self._identity():
             raise CheckpointError(
-                f"{path} was written with other settings, {progress.get('settings')}; resume it "
-                f"with the same ones."
+                f"{path} belongs to a run with other settings or sizes; resume it with those of "
+                f"the run that wrote it."
             )
         load_own_tensors(self.model, _below("model.", tensors), path)
         state = self._optimizer.state_dict()
-        for name, tensor in _below("optimizer.", tensors).items():
-            number, key = name.split(".")
-            state["state"].setdefault(int(number), {})[key] = tensor
-        self._optimizer.load_state_dict(state)
-        self._random_state = tensors["random_state"]
-        self.step, self.seconds = progress["step"], progress["seconds"]
-        self.history = progress["history"]
+        try:
+            for name, tensor in _below("optimizer.", tensors).items():
+                number, key = name.split(".")
+                state["state"].setdefault(int(number), {})[key] = tensor
+            self._optimizer.load_state_dict(state)
+            self.step, self.seconds = progress["step"], progress["seconds"]
+            self.history = progress["history"]
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged ({error}); train again.") from None
 
-    def _identity(self) -> dict:
-        return json.loads(json.dumps(asdict(self.settings)))
+    def _identity(self) -> dict[str, Any]:
+        """Return what must be equal for one run to go on with what another wrote."""
+        return asdict(self.settings) | asdict(self.model.config)
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -324,26 +354,3 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in tensors.items()
         if name.startswith(prefix)
     }
-
-
-@contextmanager
-def deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn Ctrl-C into an event, so that a step is never cut in half; a second one interrupts.
-
-    Outside the main thread, where Python allows no signal handler, Ctrl-C is left as it is.
-    """
-    requested = threading.Event()
-
-    def request(_signal: int, _frame: object) -> None:
-        if requested.is_set():
-            raise KeyboardInterrupt
-        requested.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield requested
-        return
-    usual = signal.signal(signal.SIGINT, request)
-    try:
-        yield requested
-    finally:
-        signal.signal(signal.SIGINT, usual)

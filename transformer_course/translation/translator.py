@@ -31,6 +31,7 @@ from transformer_course.translation.text import (
 
 CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
+LONGEST_MAX_LEN = 100_000
 
 
 def toy_checkpoint() -> Path:
@@ -83,8 +84,27 @@ class Translator:
             return cls(Transformer(config), source, target)
 
     def encode_pairs(self, pairs: Sequence[SentencePair]) -> list[EncodedPair]:
-        """Turn sentence pairs into pairs of id lists."""
-        return [(self.source.encode(p.source), self.target.encode(p.target)) for p in pairs]
+        """Turn sentence pairs into pairs of id lists.
+
+        Raises
+        ------
+        ValueError
+            If a sentence is longer than the model can read.
+        """
+        sources = self._encode(self.source, [pair.source for pair in pairs])
+        targets = self._encode(self.target, [pair.target for pair in pairs])
+        return list(zip(sources, targets, strict=True))
+
+    def _encode(self, tokenizer: WordTokenizer, sentences: Sequence[str]) -> list[list[int]]:
+        longest = self.model.config.max_len - 1  # the begin or the end token takes a place
+        encoded = [tokenizer.encode(sentence) for sentence in sentences]
+        for sentence, ids in zip(sentences, encoded, strict=True):
+            if len(ids) > longest:
+                raise ValueError(
+                    f"the sentence that begins with {sentence[:40]!r} has {len(ids)} tokens; this "
+                    f"translator reads at most {longest} at once. Split the sentence."
+                )
+        return encoded
 
     def translate(self, sentences: Sequence[str], batch_size: int = 100) -> list[str]:
         """Translate sentences greedily; the result has the same order, blank lines stay blank.
@@ -95,8 +115,13 @@ class Translator:
             Source sentences.
         batch_size
             Sentences translated at once, grouped by length.
+
+        Raises
+        ------
+        ValueError
+            If a sentence is longer than the model can read.
         """
-        encoded = [self.source.encode(sentence) for sentence in sentences]
+        encoded = self._encode(self.source, sentences)
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
@@ -104,9 +129,8 @@ class Translator:
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
-            for number, ids in zip(
-                numbers, greedy(self.model, source_ids, BOS, EOS).tolist(), strict=True
-            ):
+            target_ids = greedy(self.model, source_ids, BOS, EOS)
+            for number, ids in zip(numbers, target_ids.tolist(), strict=True):
                 translations[number] = self.target.decode(ids)
         return translations
 
@@ -168,30 +192,53 @@ class Translator:
             If the folder holds no checkpoint, a damaged one, or weights of another configuration.
         """
         folder = Path(folder)
-        config = read_json(folder / CONFIG_FILE)
+        content = read_json(folder / CONFIG_FILE)
         weights, _ = read_tensors(folder / MODEL_FILE)
         try:
             source, target = (
-                WordTokenizer(config[side]["language"], Vocabulary(config[side]["tokens"]))
+                WordTokenizer(content[side]["language"], Vocabulary(content[side]["tokens"]))
                 for side in ("source", "target")
             )
-            model = _empty_model(TransformerConfig(**config["model"]), weights)
+            config = TransformerConfig(**content["model"])
+            _check_vocabularies(config, source, target)
+            outline = _outline(config, weights)
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{folder / CONFIG_FILE} does not describe a translator ({error}); restore it or "
                 f"train again."
             ) from None
+        check_own_tensors(outline, weights, folder / MODEL_FILE)
+        with torch.random.fork_rng(devices=[]):
+            model = Transformer(config)
         load_own_tensors(model, weights, folder / MODEL_FILE)
         return cls(model.eval(), source, target)
 
 
-def _empty_model(config: TransformerConfig, weights: dict[str, Tensor]) -> Transformer:
-    """Build the model, unless the file is far too small for what the configuration asks."""
+def _check_vocabularies(
+    config: TransformerConfig, source: WordTokenizer, target: WordTokenizer
+) -> None:
+    tokens = len(source.vocabulary), len(target.vocabulary)
+    if tokens != (config.source_vocab, config.target_vocab) or config.pad_id != PAD:
+        raise ValueError(
+            f"its vocabularies have {tokens} tokens and padding {PAD}, its model "
+            f"{config.source_vocab, config.target_vocab} and {config.pad_id}"
+        )
+
+
+def _outline(config: TransformerConfig, weights: dict[str, Tensor]) -> Transformer:
+    """Build the model on torch's meta device: names and shapes, but no memory.
+
+    A damaged or hostile configuration may ask for more memory than there is; what cannot be
+    filled by the weights is not even outlined.
+    """
     stored = sum(tensor.numel() for tensor in weights.values())
     layers = config.encoder_layers + config.decoder_layers
-    if layers * config.d_ff > stored or config.target_vocab * config.d_model > stored:
+    if layers > len(weights) or max(config.d_model, config.d_ff) > stored:
         raise ValueError(f"it asks for a larger model than the {stored} stored numbers can fill")
-    return Transformer(config)
+    if config.max_len > LONGEST_MAX_LEN:  # no stored number vouches for it
+        raise ValueError(f"max_len may be {LONGEST_MAX_LEN} at most; got {config.max_len}")
+    with torch.device("meta"):
+        return Transformer(config)
 
 
 def own_tensors(model: Transformer) -> dict[str, Tensor]:
@@ -199,10 +246,9 @@ def own_tensors(model: Transformer) -> dict[str, Tensor]:
     return dict(model.named_parameters())
 
 
-def load_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
-    """Put back what :func:`own_tensors` gave; raise CheckpointError if names or shapes differ."""
-    own = own_tensors(model)
-    shapes = {name: tuple(tensor.shape) for name, tensor in own.items()}
+def check_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+    """Raise CheckpointError unless names and shapes are those of :func:`own_tensors`."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in own_tensors(model).items()}
     stored = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if shapes != stored:
         different = sorted(shapes.items() ^ stored.items())[0][0]
@@ -211,6 +257,11 @@ def load_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Pat
             f"{stored.get(different, 'nothing')} there, {shapes.get(different, 'nothing')} in the "
             f"model. Use the config.json that was written with it."
         )
+
+
+def load_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+    """Put back what :func:`own_tensors` gave; raise CheckpointError if names or shapes differ."""
+    check_own_tensors(model, tensors, origin)
     with torch.no_grad():
-        for name, tensor in own.items():
+        for name, tensor in own_tensors(model).items():
             tensor.copy_(tensors[name])
