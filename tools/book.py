@@ -83,6 +83,16 @@ def copy_mathjax(destination: Path) -> None:
             shutil.copyfile(file, copy)
 
 
+def keep_formulas(app: Sphinx, page: nodes.document) -> None:
+    r"""Hand formulas to MathJax as they are written, which is what JupyterLab does.
+
+    Sphinx would put the environment ``split`` around several lines, where ``\tag`` is an error.
+    """
+    for formula in page.findall(nodes.math_block):
+        formula["nowrap"] = True
+        formula.children = [nodes.Text(rf"\[{formula.astext()}\]")]
+
+
 def load_chart_library(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -97,5 +107,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", set_repository)
     app.connect("builder-inited", write_libraries)
     app.connect("source-read", fill_front_page)
+    app.connect("doctree-read", keep_formulas)
     app.connect("html-page-context", load_chart_library)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

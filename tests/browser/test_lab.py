@@ -4,7 +4,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from transformer_course.exercises.positional_encoding import sinusoidal_encoding
 ROOT = Path(__file__).parents[2]
 LESSON = "01_positional_encoding.ipynb"
 SECONDS_TO_START = 60
+SECONDS_TO_END = 20
 EXERCISE = sinusoidal_encoding
 MISTAKE = next(mistake.name for mistake in EXERCISE.mistakes if "swapped" in mistake.name)
 WRONG_ANSWER = """
@@ -34,6 +34,8 @@ OPTIONS = (
     "--allow-root",
     "--ip=127.0.0.1",
     "--port=0",
+    # As `make lab` does: no question about news from the network.
+    f"--LabApp.app_settings_dir={ROOT / 'tools' / 'jupyterlab'}",
     # For `jupyterapp` in the page, which can wait for a run to end.
     "--LabApp.expose_app_in_browser=True",
 )
@@ -41,20 +43,13 @@ KERNEL_IS_READY = """() => {
     const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
     return session?.isReady && session.kernelDisplayStatus === "idle";
 }"""
-SETTINGS = {
-    # All cells stay in the page, so that each can be found by its number.
-    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
-    # No question about news from the network.
-    "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
-}
 
 
-def write_settings(folder: Path) -> None:
-    """Write JupyterLab's settings, one file per plugin."""
-    for plugin, settings in SETTINGS.items():
-        file = folder / f"{plugin}.jupyterlab-settings"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(settings), encoding="utf-8")
+def keep_all_cells(settings: Path) -> None:
+    """Tell JupyterLab to keep cells that are out of sight, so that each has its number."""
+    file = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"windowingMode": "none"}), encoding="utf-8")
 
 
 def own_environment(home: Path, token: str) -> dict[str, str]:
@@ -90,20 +85,22 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("lab")
     lessons = home / "notebooks"
     shutil.copytree(ROOT / "notebooks", lessons)
-    write_settings(home / "settings")
+    keep_all_cells(home / "settings")
     token = secrets.token_hex()
     command = [sys.executable, "-m", "jupyterlab", *OPTIONS, str(lessons)]
     environment = own_environment(home, token)
     with (home / "lab.log").open("wb") as log:
-        server = subprocess.Popen(
-            command, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
+        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         yield f"{address_of(server, home / 'runtime')}lab/tree/{LESSON}?token={token}"
     finally:
-        # The kernels are in the server's process group.
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+        # On this signal the server ends its kernels too.
+        server.terminate()
+        try:
+            server.wait(timeout=SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 class Lesson:

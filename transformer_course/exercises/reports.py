@@ -180,12 +180,14 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
     rows = list(zip(task.cases, wanted, seen, strict=True))
     parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
     if parameters:
-        finding = "The parameters of your module are not those that the stub names."
+        finding = "Your module's parameters are not those that the exercise asks for."
         return _wrong(task, finding, parameters, *_printed(seen))
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     values = [row for row in failing if not row[2].error]
     if not values or any(outcome.line for outcome in seen):
         return crashed(task, seen)
+    if unsteady := _unsteady(seen):
+        return faulty(task, unsteady, seen)
     case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,
@@ -241,7 +243,7 @@ def _difference(found: Difference) -> list[Part]:
     part = f"part `{found.path}` of the result: " if found.path else ""
     wanted, yours = describe(found.expected), describe(found.received)
     parts: list[Part] = (
-        [Sentence(f"{part}{wanted}, as wanted, but not its values", "Yours")]
+        [Sentence(f"{part}type and shape are right ({yours}), values are not", "Yours")]
         if wanted == yours
         else [
             Sentence(f"{part}{wanted}", "Wanted"),
@@ -285,6 +287,16 @@ def _broken(task: Task, seen: Sequence[Outcome]) -> list[Property]:
 
 def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
     """List what is wrong though all values are right, the most serious first."""
+    found = _unsteady(seen)
+    for right, outcome in zip(wanted, seen, strict=True):
+        sentence = technical_difference(right.value, outcome.value)
+        if sentence and sentence not in found:
+            found.append(sentence)
+    return found + [f"This should hold, but does not: {p.statement}." for p in _broken(task, seen)]
+
+
+def _unsteady(seen: Sequence[Outcome]) -> list[str]:
+    """Say why calls with equal arguments need not give equal results."""
     found: list[str] = []
     if any(outcome.changed_input for outcome in seen):
         found.append(
@@ -292,25 +304,21 @@ def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> li
             "`x += 1` or `x.add_(1)`."
         )
     repeated = {outcome.repeated for outcome in seen}
-    if "remembered" in repeated:
+    if "remembered" in repeated and not found:
         found.append(
             "A second call with equal arguments gives another result: something is remembered "
-            "between calls, such as a global variable or a mutable default argument."
+            "between calls, such as a global variable, a default argument or a changed weight."
         )
     elif "random" in repeated:
         found.append(
             "Two calls with equal arguments give different results: something is drawn at random "
             "that should not be."
         )
-    for right, outcome in zip(wanted, seen, strict=True):
-        sentence = technical_difference(right.value, outcome.value)
-        if sentence and sentence not in found:
-            found.append(sentence)
-    return found + [f"This should hold, but does not: {p.statement}" for p in _broken(task, seen)]
+    return found
 
 
 def faulty(task: Task, found: Sequence[str], seen: Sequence[Outcome]) -> Feedback:
-    """Report faults of an answer whose values are right."""
+    """Report faults that are not about values."""
     return _wrong(task, found[0], *map(Sentence, found[1:]), *_printed(seen))
 
 

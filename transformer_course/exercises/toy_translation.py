@@ -768,23 +768,25 @@ _CONFIG = TransformerConfig(
 def _two_steps(code: Callable, source: Tensor, target_in: Tensor, target_out: Tensor) -> dict:
     """Train a small model by two steps; return both losses and the sum of each parameter."""
     torch.manual_seed(0)
-    model = Transformer(_CONFIG).double()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    losses = [code(model, optimizer, source, target_in, target_out, 0) for _ in range(2)]
+    network = Transformer(_CONFIG).double()
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
+    losses = [code(network, optimizer, source, target_in, target_out, 0) for _ in range(2)]
     with torch.no_grad():
-        weights = [(p * torch.arange(p.numel()).view_as(p).cos()).sum() for p in model.parameters()]
+        weights = [
+            (p * torch.arange(p.numel()).view_as(p).cos()).sum() for p in network.parameters()
+        ]
     return {"losses": losses, "weights": torch.stack(weights)}
 
 
 def _training_step(
-    model: nn.Module,
+    network: nn.Module,
     optimizer: torch.optim.Optimizer,
     source: Tensor,
     target_in: Tensor,
     target_out: Tensor,
     pad: int,
 ) -> float:
-    return _TrainingSteps()(model, optimizer, source, target_in, target_out, pad)
+    return _TrainingSteps()(network, optimizer, source, target_in, target_out, pad)
 
 
 class _TrainingSteps:
@@ -811,14 +813,14 @@ class _TrainingSteps:
 
     def __call__(
         self,
-        model: nn.Module,
+        network: nn.Module,
         optimizer: torch.optim.Optimizer,
         source: Tensor,
         target_in: Tensor,
         target_out: Tensor,
         pad: int,
     ) -> float:
-        logits = model(source, self.reads(target_in, target_out))
+        logits = network(source, self.reads(target_in, target_out))
         loss = self.loss(self.scores(logits), self.predicts(target_in, target_out), pad)
         self.update(optimizer, loss)
         return loss.item()
@@ -856,7 +858,7 @@ class _TrainingSteps:
     ],
 )
 def training_step(
-    model: nn.Module,
+    network: nn.Module,
     optimizer: torch.optim.Optimizer,
     source: Tensor,
     target_in: Tensor,
@@ -864,7 +866,7 @@ def training_step(
     pad: int,
 ) -> float:
     """Update the weights once on a batch; return its loss per real token as a number."""
-    logits = model(source, target_in)
+    logits = network(source, target_in)
     loss = nn.functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=pad)
     optimizer.zero_grad()
     loss.backward()

@@ -17,7 +17,8 @@ EncodedPair = tuple[list[int], list[int]]
 def pad_rows(rows: Sequence[list[int]], pad: int) -> Int[Tensor, "batch length"]:
     """Fill each row with ``pad`` up to the longest row of this batch."""
     length = max(len(row) for row in rows)
-    return torch.tensor([row + [pad] * (length - len(row)) for row in rows])
+    padded = [row + [pad] * (length - len(row)) for row in rows]
+    return torch.tensor(padded, dtype=torch.long)
 
 
 def collate(

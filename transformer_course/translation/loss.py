@@ -9,9 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
-def masked_mean(
-    loss: Float[Tensor, "batch target"], mask: Bool[Tensor, "batch target"]
-) -> Float[Tensor, ""]:
+def masked_mean(loss: Float[Tensor, "*tokens"], mask: Bool[Tensor, "*tokens"]) -> Float[Tensor, ""]:
     """Return the mean loss of the tokens where the mask is True: padding does not count.
 
     The result is 0 if the mask is False everywhere.

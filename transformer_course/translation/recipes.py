@@ -34,6 +34,7 @@ RECIPES = {
             "decoder_layers": 2,
             "d_ff": 256,
             "dropout": 0.0,
+            "max_len": 256,
             "norm_first": True,
         },
         training=TrainingSettings(),
@@ -46,6 +47,7 @@ RECIPES = {
             "decoder_layers": 3,
             "d_ff": 512,
             "dropout": 0.15,
+            "max_len": 256,
             "norm_first": True,
         },
         training=TrainingSettings(

@@ -10,6 +10,8 @@ from sacremoses import MosesDetokenizer
 from spacy.language import Language
 
 PAD, BOS, EOS, UNK = range(4)
+# A blank where spaCy cuts and Moses' rules do not join: "T - shirt", "dit -elle", "is n't".
+LEFT_BLANK = re.compile(r"(?<=\w) (?=- ?\w|n't\b)|(?<=\w -) (?=\w)")
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
@@ -116,9 +118,7 @@ class WordTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         words = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
-        text = self._detokenizer.detokenize(words, unescape=False)
-        # spaCy cuts at the hyphen of "T-shirt", Moses' rules do not join there.
-        return re.sub(r"(?<=\w) - (?=\w)", "-", text)
+        return LEFT_BLANK.sub("", self._detokenizer.detokenize(words, unescape=False))
 
 
 def split_words(text: str, language: str) -> list[str]:

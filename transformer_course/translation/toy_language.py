@@ -9,11 +9,11 @@ determiner ("cats").
 
 import random
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 from transformer_course.translation.corpus import Corpus, SentencePair
 
@@ -235,6 +235,14 @@ class Clause:
     negated: bool
     object: NounPhrase | None = None
 
+    def is_allowed(self) -> bool:
+        """Tell whether the subject is alive and the verb takes the object."""
+        if isinstance(self.subject, NounPhrase) and self.subject.noun.kind not in LIVING:
+            return False
+        if self.object is None:
+            return not self.verb.objects
+        return self.object.determiner in self.verb.objects
+
     def combinations(self) -> set[tuple[str, str]]:
         """Return its (adjective, noun) combinations, singular and plural being the same."""
         phrases = [part for part in (self.subject, self.object) if isinstance(part, NounPhrase)]
@@ -264,7 +272,7 @@ def write_noun_phrase(phrase: NounPhrase) -> Phrase:
     words = (phrase.determiner, *phrase.adjectives, phrase.noun)
     french_order = sorted(range(len(words)), key=lambda i: words[i].slot)
     return Phrase(
-        english=tuple(word.english.split()[-phrase.plural] for word in words),
+        english=tuple(word.english.split()[-1 if phrase.plural else 0] for word in words),
         french=tuple(words[i].in_french(phrase.noun.gender, phrase.plural) for i in french_order),
         links=tuple((i, position) for position, i in enumerate(french_order)),
     )
@@ -305,55 +313,117 @@ def write_sentence(clause: Clause) -> SentencePair:
     if clause.object:
         sentence += write_object(clause.object, clause.negated)
     return SentencePair(
-        source=" ".join(choose_variants(sentence.english, english_vowel_sound)),
-        target=" ".join(choose_variants(sentence.french, french_vowel_sound)).replace("' ", "'"),
+        source=english_text(sentence.english),
+        target=french_text(sentence.french),
         alignment=tuple(sorted(sentence.links)),
     )
 
 
-def choose_variants(
-    words: tuple[str, ...], begins_with_vowel_sound: Callable[[str], bool]
-) -> tuple[str, ...]:
-    """Choose each word's variant by the word that follows: a or an, le or l', beau or bel."""
-    chosen = []
-    for word, following in zip(words, (*words[1:], ""), strict=True):
-        before_consonant, *before_vowel = word.split("|")
-        if before_vowel and begins_with_vowel_sound(following):
-            chosen.append(before_vowel[0])
-        else:
-            chosen.append(before_consonant)
-    return tuple(chosen)
+def english_text(words: Sequence[str]) -> str:
+    """Join English words; "a" becomes "an" before a vowel."""
+    return " ".join(choose_variants(words, lambda word: word.startswith(tuple("aeiou"))))
 
 
-def english_vowel_sound(word: str) -> bool:
-    """Tell whether an English word of the lexicon begins with a vowel sound."""
-    return word[:1] in tuple("aeiou")
+def french_text(words: Sequence[str]) -> str:
+    """Join French words; *le arbre* becomes *l'arbre*, *beau arbre* becomes *bel arbre*."""
+    return " ".join(choose_variants(words, french_vowel_sound)).replace("' ", "'")
 
 
 def french_vowel_sound(word: str) -> bool:
     """Tell whether a French word of the lexicon begins with a vowel sound."""
     without_accents = unicodedata.normalize("NFD", word)
-    return without_accents[:1] in tuple("aeiouh") and word not in H_ASPIRE
+    return without_accents.startswith(tuple("aeiouh")) and word not in H_ASPIRE
+
+
+def choose_variants(words: Sequence[str], vowel_sound: Callable[[str], bool]) -> list[str]:
+    """Choose each word's variant by how the next word begins; the number of words stays."""
+    chosen = []
+    for word, following in zip(words, (*words[1:], ""), strict=True):
+        before_consonant, _, before_vowel = word.partition("|")
+        chosen.append(before_vowel if before_vowel and vowel_sound(following) else before_consonant)
+    return chosen
 
 
 # What can be said: the choices that the grammar leaves.
 
 
-def determiner_choices(noun: Noun, plural: bool) -> list[Modifier]:
-    """Return the determiners that go with a noun; there is no plural of "a"."""
-    return [d for d in DETERMINERS if noun.kind in d.kinds and not (plural and d == A)]
+def determiner_choices(
+    noun: Noun, plural: bool, allowed: tuple[Modifier, ...] = DETERMINERS
+) -> list[Modifier]:
+    """Return the determiners that go with a noun; "a" has no plural."""
+    return [d for d in allowed if noun.kind in d.kinds and not (plural and d == A)]
 
 
 @cache
 def adjective_choices(noun: Noun) -> list[list[tuple[Modifier, ...]]]:
-    """Return what can stand beside a noun: nothing; one adjective; "small black" and the like."""
+    """Return what may describe a noun: nothing; one adjective; an adjective and a colour."""
     fitting = [a for a in ADJECTIVES if noun.kind in a.kinds]
-    with_colour = [
-        (a, colour) for a in fitting for colour in COLOURS if a in ADJECTIVES_BEFORE
-        and colour in fitting
+    before = [a for a in fitting if a in ADJECTIVES_BEFORE]
+    colours = [a for a in fitting if a in COLOURS]
+    choices = [[()], [(adjective,) for adjective in fitting], list(product(before, colours))]
+    return [choice for choice in choices if choice]
+
+
+@cache
+def noun_phrases() -> dict[str, NounPhrase]:
+    """Return every noun phrase of the language by its English text."""
+    phrases = [
+        NounPhrase(determiner, adjectives, noun, plural)
+        for noun, plural in product(NOUNS, (False, True))
+        for determiner in determiner_choices(noun, plural)
+        for choice in adjective_choices(noun)
+        for adjectives in choice
     ]
-    choices = [[()], [(a,) for a in fitting], with_colour]
-    return [group for group in choices if group]
+    return {english_text(write_noun_phrase(phrase).english): phrase for phrase in phrases}
+
+
+@cache
+def verb_groups() -> dict[tuple[Person, str], tuple[Verb, bool]]:
+    """Return every verb, affirmed and negated, by its person and its English text."""
+    return {
+        (person, english_text(write_verb(verb, person, negated).english)): (verb, negated)
+        for person, verb, negated in product(Person, VERBS, (False, True))
+    }
+
+
+@cache
+def english_words() -> list[str]:
+    """Return the English words of the language in alphabetical order."""
+    rows = (*DETERMINERS, *ADJECTIVES, *NOUNS, *PRONOUNS, *VERBS)
+    forms = {form for row in rows for form in row.english.replace("|", " ").split()}
+    particles = {verb.particle for verb in VERBS if verb.particle}
+    return sorted(forms | particles | {"do", "does", "not"})
+
+
+def translate_by_rule(english: str) -> SentencePair:
+    """Translate a sentence as the grammar does, which is right by construction.
+
+    Raises
+    ------
+    ValueError
+        If the grammar does not make such a sentence.
+    """
+    words = english.split()
+    pronouns = {pronoun.english: pronoun for pronoun in PRONOUNS}
+    for begin, end in combinations(range(1, len(words) + 1), 2):
+        cuts = (words[:begin], words[begin:end], words[end:])
+        subject_text, verb_text, object_text = (" ".join(cut) for cut in cuts)
+        subject = pronouns.get(subject_text) or noun_phrases().get(subject_text)
+        group = subject and verb_groups().get((subject.person, verb_text))
+        if group:
+            clause = Clause(subject, *group, noun_phrases().get(object_text))
+            pair = write_sentence(clause)
+            if clause.is_allowed() and pair.source == english:
+                return pair
+    unknown = [word for word in words if word not in english_words()]
+    reason = f"it does not know {', '.join(unknown)}." if unknown else "it knows the words only."
+    raise ValueError(
+        f"the toy language has no sentence {english!r}: {reason} Write one such as 'the small cat "
+        f"does not sleep'."
+    )
+
+
+# Which sentences are drawn.
 
 
 def random_noun_phrase(
@@ -362,6 +432,80 @@ def random_noun_phrase(
     """Choose a noun of these kinds, one of these determiners, and adjectives."""
     noun = rng.choice([noun for noun in NOUNS if noun.kind in kinds])
     plural = rng.random() < 0.5
-    fitting = [d for d in determiner_choices(noun, plural) if d in determiners]
+    determiner = rng.choice(determiner_choices(noun, plural, determiners))
     adjectives = rng.choice(rng.choice(adjective_choices(noun)))
-    return NounPhrase(rng.choice(fitting), adjectives, noun, plural)
+    return NounPhrase(determiner, adjectives, noun, plural)
+
+
+def random_clause(rng: random.Random) -> Clause:
+    """Choose what to say."""
+    if rng.random() < 0.3:
+        subject = rng.choice(PRONOUNS)
+    else:
+        subject = random_noun_phrase(rng, LIVING, DETERMINERS)
+    verb = rng.choice(VERBS)
+    direct_object = random_noun_phrase(rng, KINDS, verb.objects) if verb.objects else None
+    return Clause(subject, verb, rng.random() < 0.5, direct_object)
+
+
+def held_out_combinations(rng: random.Random) -> dict[str, set[tuple[str, str]]]:
+    """Set (adjective, noun) combinations aside for the dev and the test split.
+
+    Each noun gives up one adjective to either. The nouns of a kind walk along a shuffled list of
+    the adjectives that fit them, in two places half a list apart: so no two nouns give up the
+    same adjective to the same split, and every form of every adjective is left to learn from.
+    """
+    held_out: dict[str, set[tuple[str, str]]] = {"dev": set(), "test": set()}
+    for kind in KINDS:
+        adjectives = [a.english for a in ADJECTIVES if kind in a.kinds]
+        rng.shuffle(adjectives)
+        half = len(adjectives) // 2
+        for place, noun in enumerate(n.english for n in NOUNS if n.kind == kind):
+            held_out["dev"].add((adjectives[place], noun))
+            held_out["test"].add((adjectives[(place + half) % len(adjectives)], noun))
+    return held_out
+
+
+def toy_corpus(seed: int = 0) -> Corpus:
+    """Draw the toy corpus: distinct English sentences, each with its one French translation.
+
+    Parameters
+    ----------
+    seed
+        The same seed gives the same corpus, on every machine.
+
+    Returns
+    -------
+    corpus
+        ``train`` (20,000 pairs); ``dev`` (1,000: half unseen sentences, half with a noun-adjective
+        combination set aside for dev alone); ``test`` (1,000 unseen sentences made of
+        combinations seen in training); ``test_combinations`` (1,000 sentences, each with a
+        combination never seen in train or dev). No English sentence is in two splits.
+    """
+    rng = random.Random(seed)
+    held_out = held_out_combinations(rng)
+    wanted = {"seen": 21_500, "dev": 500, "test": 1_000}
+    drawn: dict[str, dict[str, SentencePair]] = {pool: {} for pool in wanted}
+    while any(len(drawn[pool]) < wanted[pool] for pool in wanted):
+        clause = random_clause(rng)
+        pools = [name for name in held_out if clause.combinations() & held_out[name]] or ["seen"]
+        # A sentence with combinations of both kinds would belong to both splits.
+        if len(pools) == 1 and len(drawn[pools[0]]) < wanted[pools[0]]:
+            pair = write_sentence(clause)
+            drawn[pools[0]][pair.source] = pair
+    # Short sentences are few and drawn early: shuffling gives each split its share of them.
+    seen, dev_pairs = list(drawn["seen"].values()), list(drawn["dev"].values())
+    rng.shuffle(seen)
+    dev = seen[20_000:20_500] + dev_pairs
+    rng.shuffle(dev)
+    return Corpus(
+        name="toy",
+        source_language="en",
+        target_language="fr",
+        splits={
+            "train": seen[:20_000],
+            "dev": dev,
+            "test": seen[20_500:],
+            "test_combinations": list(drawn["test"].values()),
+        },
+    )

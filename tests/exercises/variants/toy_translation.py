@@ -76,9 +76,9 @@ def noam_with_tensors(step, d_model, warmup):
     return float(branches.min() * d_model**-0.5)
 
 
-def step_with_module_loss(model, optimizer, source, target_in, target_out, pad):
+def step_with_module_loss(network, optimizer, source, target_in, target_out, pad):
     optimizer.zero_grad()
-    scores = model(source, target_in)
+    scores = network(source, target_in)
     loss = nn.CrossEntropyLoss(ignore_index=pad)(
         scores.reshape(-1, scores.shape[-1]), target_out.reshape(-1)
     )
@@ -87,8 +87,8 @@ def step_with_module_loss(model, optimizer, source, target_in, target_out, pad):
     return float(loss)
 
 
-def step_clearing_at_the_end(model, optimizer, source, target_in, target_out, pad):
-    log_p = model(source, target_in).log_softmax(-1)
+def step_clearing_at_the_end(network, optimizer, source, target_in, target_out, pad):
+    log_p = network(source, target_in).log_softmax(-1)
     per_token = -log_p.gather(-1, target_out.unsqueeze(-1)).squeeze(-1)
     loss = per_token[target_out != pad].mean()
     loss.backward()

@@ -1,0 +1,89 @@
+import os
+import resource
+import stat
+from pathlib import Path
+
+import pytest
+
+from transformer_course.files import atomic_write
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "settings.json"
+    path.write_text("old")
+    return path
+
+
+def assert_untouched(old: Path) -> None:
+    assert old.read_text() == "old"
+    assert list(old.parent.iterdir()) == [old]
+
+
+def test_content_replaces_the_old(old: Path) -> None:
+    with atomic_write(old) as temporary:
+        temporary.write_text("new")
+        assert old.read_text() == "old"
+    assert old.read_text() == "new"
+    assert list(old.parent.iterdir()) == [old]
+
+
+def test_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
+    usual, written = tmp_path / "usual", tmp_path / "written"
+    usual.touch()
+    with atomic_write(written) as temporary:
+        temporary.write_text("new")
+    assert stat.S_IMODE(written.stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+
+
+@pytest.mark.parametrize("interruption", [RuntimeError, KeyboardInterrupt])
+def test_interrupted_block_changes_nothing(old: Path, interruption: type[BaseException]) -> None:
+    with pytest.raises(interruption), atomic_write(old) as temporary:
+        temporary.write_text("half")
+        raise interruption
+    assert_untouched(old)
+
+
+def test_crash_between_write_and_rename_changes_nothing(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(_file: int) -> None:
+        raise RuntimeError("crash")
+
+    monkeypatch.setattr(os, "fsync", crash)
+    with pytest.raises(RuntimeError, match="crash"), atomic_write(old) as temporary:
+        temporary.write_text("new")
+    assert_untouched(old)
+
+
+def test_full_disk_changes_nothing_and_names_the_file(old: Path) -> None:
+    usual, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match="too large") as caught, atomic_write(old) as temporary:
+            temporary.write_text("new" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
+    assert caught.value.filename == str(old)
+    assert_untouched(old)
+
+
+def test_folder_that_is_a_file_is_named(old: Path) -> None:
+    below = old / "settings.json"
+    with pytest.raises(NotADirectoryError) as caught, atomic_write(below) as temporary:
+        temporary.write_text("new")
+    assert caught.value.filename == str(below)
+    assert_untouched(old)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into a read-only folder")
+def test_read_only_folder_is_named(old: Path) -> None:
+    new = old.with_name("new")
+    old.parent.chmod(0o555)
+    try:
+        with pytest.raises(PermissionError) as caught, atomic_write(new) as temporary:
+            temporary.write_text("new")
+    finally:
+        old.parent.chmod(0o755)
+    assert caught.value.filename == str(new)
+    assert_untouched(old)

@@ -1,0 +1,71 @@
+"""Sentences and a translator that a test can afford."""
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import product
+from typing import Any
+
+import pytest
+
+from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.translator import Translator
+
+DETERMINERS = {"the": "le", "my": "mon", "this": "ce"}
+NOUNS = {"cat": "chat", "dog": "chien", "king": "roi", "baker": "boulanger"}
+VERBS = {"sleeps": "dort", "eats": "mange", "sings": "chante", "dreams": "rêve"}
+# The sizes are all different, so that no axis can be taken for another.
+SIZES = {
+    "d_model": 16,
+    "heads": 2,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "d_ff": 24,
+    "dropout": 0.1,
+    "max_len": 40,
+}
+
+
+@pytest.fixture(scope="session")
+def pairs() -> list[SentencePair]:
+    """48 sentences of three words each, in the order of the tables above."""
+    return [
+        SentencePair(
+            f"{determiner} {noun} {verb}",
+            f"{DETERMINERS[determiner]} {NOUNS[noun]} {VERBS[verb]}",
+            alignment=((0, 0), (1, 1), (2, 2)),
+        )
+        for determiner, noun, verb in product(DETERMINERS, NOUNS, VERBS)
+    ]
+
+
+@pytest.fixture(scope="session")
+def new_translator(pairs: list[SentencePair]) -> Callable[..., Translator]:
+    """Return a function that builds an untrained translator for the pairs."""
+
+    def build(**changes: Any) -> Translator:
+        return Translator.from_pairs(pairs, ("en", "fr"), **(SIZES | changes))
+
+    return build
+
+
+@pytest.fixture
+def translator(new_translator: Callable[..., Translator]) -> Translator:
+    """Build a translator that a test may change."""
+    return new_translator()
+
+
+@pytest.fixture
+def full_disk() -> Callable[[int], AbstractContextManager[None]]:
+    """Return a context manager inside which no file can grow beyond so many bytes."""
+
+    @contextmanager
+    def limited(largest: int) -> Iterator[None]:
+        usual, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
+
+    return limited
