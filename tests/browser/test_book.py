@@ -116,6 +116,10 @@ def stored_charts(name: str) -> int:
     return sum(VEGA_LITE in output.get("data", {}) for output in outputs)
 
 
+def test_every_page_is_built(site: Path) -> None:
+    assert all((site / f"{page}.html").exists() for page in PAGES)
+
+
 def test_page_asks_no_other_host(visit: Visit) -> None:
     assert visit.strangers == []
 

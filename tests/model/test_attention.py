@@ -116,6 +116,14 @@ def test_empty_row_gives_zeros_and_no_gradient(attention: Attention) -> None:
     assert all(gradient.isfinite().all() for gradient in gradients)
 
 
+def test_empty_row_is_no_nan_on_the_way_back_either() -> None:
+    query = noise(3, 4).requires_grad_()
+    nothing_allowed = torch.zeros(3, 3, dtype=torch.bool)
+    with torch.autograd.set_detect_anomaly(True):
+        textbook_attention(query, query, query, nothing_allowed).sum().backward()
+    assert (query.grad == 0).all()
+
+
 @both_paths
 @half_precisions
 def test_half_precision_stays_close_and_has_no_nan(

@@ -72,9 +72,11 @@ def test_pre_norm_normalises_what_the_sublayer_reads() -> None:
     torch.testing.assert_close(add_norm(x, double_everything), x + 2 * add_norm.norm(x))
 
 
-def test_dropout_falls_on_the_sublayer_and_spares_the_residual() -> None:
+@both_norm_orders
+def test_dropout_falls_on_the_sublayer_and_spares_the_residual(norm_first: bool) -> None:
     torch.manual_seed(0)
-    add_norm = AddNorm(16, dropout=0.5, norm_first=True)
+    add_norm = AddNorm(16, dropout=0.5, norm_first=norm_first)
+    add_norm.norm = nn.Identity()
     residual = torch.full((20, 5, 16), 10.0)
     assert add_norm(residual, torch.ones_like).unique().tolist() == [10, 12]
     assert add_norm.eval()(residual, torch.ones_like).unique().tolist() == [11]

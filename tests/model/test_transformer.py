@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_course.model import (
     Embeddings,
@@ -149,6 +149,13 @@ def test_embeddings_start_with_variance_1_and_padding_at_0() -> None:
     assert torch.stack(words).std().item() == pytest.approx(1, rel=0.02)
 
 
+def test_padding_is_never_trained_by_a_look_up() -> None:
+    embeddings = Embeddings(vocab=11, d_model=16, pad_id=3)
+    embeddings(torch.tensor([[1, 3, 10]])).sum().backward()
+    trained = embeddings.table.weight.grad.any(dim=1)
+    assert trained.nonzero().flatten().tolist() == [1, 10]
+
+
 def tables_of(model: Transformer) -> tuple[Tensor, Tensor, Tensor]:
     return (
         model.source_embeddings.table.weight,
@@ -182,6 +189,18 @@ def test_tying_survives_loading_copying_and_a_step(tying: str) -> None:
     optimiser.step()
     assert_tied(model, tying)
     assert not any(map(torch.equal, tables_of(model), tables_of(trained)))
+
+
+def test_linear_layers_start_at_the_scale_of_xavier_without_bias() -> None:
+    model = new_model(d_model=64, d_ff=256)
+    linear_layers = [
+        m for m in model.modules() if isinstance(m, nn.Linear) and m is not model.output
+    ]
+    assert len(linear_layers) == 2 * (4 + 2) + 2 * (4 + 4 + 2)
+    for linear in linear_layers:
+        xavier = math.sqrt(2 / (linear.in_features + linear.out_features))
+        assert linear.weight.std().item() == pytest.approx(xavier, rel=0.05)
+        assert (linear.bias == 0).all()
 
 
 @every_tying
@@ -226,7 +245,7 @@ def test_model_gives_the_same_in_eval_and_follows_the_seed_in_training() -> None
 
 def test_source_and_target_have_dropout_on_the_embeddings_and_every_sublayer() -> None:
     model = new_model(dropout=0.3)
-    dropouts = [m for m in model.modules() if isinstance(m, torch.nn.Dropout)]
+    dropouts = [m for m in model.modules() if isinstance(m, nn.Dropout)]
     assert len(dropouts) == 2 + 2 * SMALL.encoder_layers + 3 * SMALL.decoder_layers
     assert {dropout.p for dropout in dropouts} == {0.3}
 
@@ -245,6 +264,16 @@ def test_source_and_target_have_embeddings_of_their_own_without_tying() -> None:
         model.target_embeddings.table.weight += 1
     assert model.encode(source).equal(memory)
     assert not model(source, target).equal(logits)
+
+
+def test_any_id_may_be_the_padding() -> None:
+    model = small_model(pad_id=7)
+    with capture_attention(model) as maps:
+        model(torch.tensor([[1, 0, 7]]), torch.tensor([[7, 0, 1]]))
+    seen_by_last_token = {path: (weights[0, 0, -1] > 0).tolist() for path, weights in maps.items()}
+    assert seen_by_last_token["encoder.layers.0.self_attention"] == [True, True, False]
+    assert seen_by_last_token["decoder.layers.0.cross_attention"] == [True, True, False]
+    assert seen_by_last_token["decoder.layers.0.self_attention"] == [False, True, True]
 
 
 def test_ids_may_be_32_bit() -> None:

@@ -4,6 +4,7 @@ import resource
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ SIZES = {
     "decoder_layers": 2,
     "d_ff": 24,
     "dropout": 0.1,
-    "max_len": 40,
+    "max_len": 16,
 }
 
 
@@ -69,3 +70,20 @@ def full_disk() -> Callable[[int], AbstractContextManager[None]]:
             resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
 
     return limited
+
+
+@pytest.fixture
+def full_memory() -> AbstractContextManager[None]:
+    """Return a context manager inside which the process may take at most 2 GiB more."""
+
+    @contextmanager
+    def limited() -> Iterator[None]:
+        usual, hard = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**31, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (usual, hard))
+
+    return limited()

@@ -52,22 +52,23 @@ class Exercise:
             return complaint
         if is_stub(candidate.forward if self.task.wants_module else candidate):
             return reports.not_attempted(self.task)
+        # The reference goes first: what torch loads on first use is not on the learner's clock.
+        wanted = [self.run_case(self.task.reference, n) for n in range(len(self.task.cases))]
         seen = self._outcomes(candidate)
         if not all(outcome.attempted for outcome in seen):
             return reports.not_attempted(self.task)
-        return self._judge(seen)
+        return self._judge(seen, wanted)
 
     def _outcomes(self, candidate: Callable) -> list[Outcome]:
         """Run the cases, but none after one that never ended."""
         outcomes: list[Outcome] = []
         for case in self.task.cases:
-            outcomes.append(self._run(candidate, case, repeat=True))
+            outcomes.append(self._run(candidate, case, trusted=False))
             if outcomes[-1].timed_out:
                 break
         return outcomes
 
-    def _judge(self, seen: list[Outcome]) -> Feedback:
-        wanted = [self.run_case(self.task.reference, number) for number in range(len(seen))]
+    def _judge(self, seen: list[Outcome], wanted: list[Outcome]) -> Feedback:
         if seen[-1].timed_out:
             return reports.crashed(self.task, seen)
         if not all(map(same_behaviour, wanted, seen)):
@@ -81,10 +82,10 @@ class Exercise:
         return reports.right(self.task, seen, saved)
 
     def run_case(self, candidate: Callable, number: int) -> Outcome:
-        """Run an implementation of the course's in one case; a learner's gets more tests."""
-        return self._run(candidate, self.task.cases[number], repeat=False)
+        """Run an implementation of the course's own in one case."""
+        return self._run(candidate, self.task.cases[number], trusted=True)
 
-    def _run(self, candidate: Callable, case: Case, *, repeat: bool) -> Outcome:
+    def _run(self, candidate: Callable, case: Case, *, trusted: bool) -> Outcome:
 
         def prepare() -> Callable:
             if case.construct is None:
@@ -96,7 +97,7 @@ class Exercise:
                 _copy_parameters(reference, module)
             return module.train(case.training)
 
-        return run(prepare, case.observe, case.inputs, repeat=repeat)
+        return run(prepare, case.observe, case.inputs, trusted=trusted)
 
     def hint(self) -> Feedback:
         """Return the next hint, from mild to strong; after the last one, the last again."""

@@ -56,7 +56,7 @@ def side_by_side(expected: Tensor, received: Tensor) -> SideBySide:
     rows = _around(row, ROWS, wrong.shape[-2])
     columns = _around(column, COLUMNS, wrong.shape[-1])
     window = (*leading, rows, columns)
-    largest = max(numbers[0][window].abs().nan_to_num(0, 0).max().item(), 1e-12)
+    largest = max(numbers[0][window].abs().nan_to_num(0, 0, 0).max().item(), 1e-12)
     cells = [
         [_cells(*element, largest) for element in zip(*lines, strict=True)]
         for lines in zip(*(t[window].tolist() for t in (*numbers, wrong)), strict=True)

@@ -42,7 +42,7 @@ def pairs(mistakes: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
     return [
         (one, other)
         for one, other in itertools.combinations(mistakes, 2)
-        if not _own_steps(one.steps, other.steps) & _own_steps(other.steps, one.steps)
+        if _own_steps(one.steps, other.steps).isdisjoint(_own_steps(other.steps, one.steps))
     ]
 
 

@@ -21,34 +21,42 @@ def progress_file() -> Path:
 def solved() -> dict[str, str]:
     """Return the time of the first right answer of each solved exercise.
 
-    A missing, unreadable or damaged file counts as no progress; it never raises.
+    A missing, unreadable or damaged file counts as no progress; nothing is raised.
     """
-    try:
-        entries = json.loads(progress_file().read_text(encoding="utf-8"))
-        return {str(name): str(when) for name, when in entries["solved"].items()}
-    except (OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError):
-        return {}
+    return _read() or {}
 
 
 def record(exercise: str) -> bool:
-    """Note that an exercise is solved; return whether that could be saved.
+    """Note that an exercise is solved, and return whether that could be saved.
 
-    The file is read again and replaced in one step, so that a reader or a second notebook never
+    The file is read again and replaced in one step, so that neither a reader nor a second notebook
     meets half a file. A damaged file is kept beside the new one.
     """
+    entries = _read()
+    if entries and exercise in entries:
+        return True
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    text = json.dumps({"solved": {**(entries or {}), exercise: now}}, indent=1, sort_keys=True)
     try:
         file = progress_file()
-        entries = solved()
-        if exercise in entries:
-            return True
         file.parent.mkdir(parents=True, exist_ok=True)
-        if not entries and file.exists():
+        if entries is None:
             file.replace(file.with_suffix(".damaged.json"))
-        entries[exercise] = datetime.now(UTC).isoformat(timespec="seconds")
-        _replace(file, json.dumps({"solved": entries}, indent=1, sort_keys=True))
-    except (OSError, RuntimeError):  # RuntimeError: no home folder at all
+        _replace(file, text)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return False
     return True
+
+
+def _read() -> dict[str, str] | None:
+    """Return what the file holds, nothing if there is none, and None if it makes no sense."""
+    try:
+        entries = json.loads(progress_file().read_text(encoding="utf-8"))["solved"]
+        return {name: str(time) for name, time in entries.items()}
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):
+        return {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _replace(file: Path, text: str) -> None:

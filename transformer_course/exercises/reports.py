@@ -76,20 +76,15 @@ def _unsuitable_class(task: Task, candidate: Any) -> str | None:
         return f"A class is wanted and you gave {_given(candidate)}; write {_how(task)}."
     if not issubclass(candidate, nn.Module):
         return f"Your class must be a module: `class {candidate.__name__}(nn.Module):`."
-    case = task.cases[0]
-    if not _accepts(candidate, case.construct):
-        return _other_parameters("`__init__`", task.answer, candidate)
-    if not _accepts(candidate.forward, (None, *case.inputs)):
-        return _other_parameters("`forward`", task.answer.forward, candidate.forward)
-    return None
+    return _other_parameters("`__init__`", task.answer, candidate) or _other_parameters(
+        "`forward`", task.answer.forward, candidate.forward
+    )
 
 
 def _unsuitable_function(task: Task, candidate: Any) -> str | None:
     if not callable(candidate) or isinstance(candidate, type):
         return f"A function is wanted and you gave {_given(candidate)}; write {_how(task)}."
-    if not _accepts(candidate, task.cases[0].inputs):
-        return _other_parameters("Your function", task.answer, candidate)
-    return None
+    return _other_parameters("Your function", task.answer, candidate)
 
 
 def _given(value: Any) -> str:
@@ -102,26 +97,19 @@ def _given(value: Any) -> str:
     return "None" if value is None else f"the result of a call, {describe(value)}"
 
 
-def _other_parameters(subject: str, wanted: Any, received: Any) -> str:
-    return (
-        f"{subject} must accept `({_parameter_names(wanted)})`; yours accepts "
-        f"`({_parameter_names(received)})`."
-    )
-
-
-def _parameter_names(code: Callable) -> str:
-    return ", ".join(inspect.signature(code).parameters)
-
-
-def _accepts(code: Callable, arguments: tuple) -> bool:
-    """Whether a call with these positional arguments fits the signature, where that is known."""
+def _other_parameters(subject: str, wanted: Callable, received: Callable) -> str | None:
+    """Say so if ``received`` cannot be called with as many arguments as ``wanted``."""
+    parameters = inspect.signature(wanted).parameters
     try:
-        inspect.signature(code).bind(*arguments)
-    except ValueError:
-        return True
+        theirs = inspect.signature(received)
+    except (TypeError, ValueError):  # written in C; a call will tell
+        return None
+    try:
+        theirs.bind(*parameters)
     except TypeError:
-        return False
-    return True
+        wanted_names, their_names = ", ".join(parameters), ", ".join(theirs.parameters)
+        return f"{subject} must accept `({wanted_names})`; yours accepts `({their_names})`."
+    return None
 
 
 def not_attempted(task: Task) -> Feedback:
@@ -260,7 +248,11 @@ def _difference(found: Difference) -> list[Part]:
 def _advice(found: Difference) -> str:
     if found.kind == "type" and found.received is None:
         return "; is a `return` missing?"
-    if found.kind == "type" and isinstance(found.expected, Tensor):
+    if (
+        found.kind == "type"
+        and isinstance(found.expected, Tensor)
+        and not isinstance(found.received, Tensor)
+    ):
         return "; make it a torch tensor"
     return ""
 
@@ -282,7 +274,14 @@ def _broken(task: Task, seen: Sequence[Outcome]) -> list[Property]:
         for case, outcome in zip(task.cases, seen, strict=True)
         if not case.looks_at
     ]
-    return [p for p in task.properties if not all(p.holds(*result) for result in results)]
+    return [p for p in task.properties if not all(_holds(p, *result) for result in results)]
+
+
+def _holds(each: Property, value: Any, case: Case) -> bool:
+    try:
+        return bool(each.holds(value, case))
+    except Exception:  # such as arithmetic that the result's dtype does not know
+        return False
 
 
 def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
@@ -296,25 +295,24 @@ def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> li
 
 
 def _unsteady(seen: Sequence[Outcome]) -> list[str]:
-    """Say why calls with equal arguments need not give equal results."""
-    found: list[str] = []
+    """Say why calls with equal arguments need not give equal results; one reason is enough."""
+    repeated = {outcome.repeated for outcome in seen}
     if any(outcome.changed_input for outcome in seen):
-        found.append(
+        return [
             "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
             "`x += 1` or `x.add_(1)`."
-        )
-    repeated = {outcome.repeated for outcome in seen}
-    if "remembered" in repeated and not found:
-        found.append(
+        ]
+    if "remembered" in repeated:
+        return [
             "A second call with equal arguments gives another result: something is remembered "
             "between calls, such as a global variable, a default argument or a changed weight."
-        )
-    elif "random" in repeated:
-        found.append(
+        ]
+    if "random" in repeated:
+        return [
             "Two calls with equal arguments give different results: something is drawn at random "
             "that should not be."
-        )
-    return found
+        ]
+    return []
 
 
 def faulty(task: Task, found: Sequence[str], seen: Sequence[Outcome]) -> Feedback:

@@ -23,7 +23,7 @@ import torch
 
 from transformer_course.exercises.comparison import difference, snapshot
 
-TIME_LIMIT = 3.0  # seconds for one case; an answer needs milliseconds
+TIME_LIMIT = 5.0  # seconds for one case; an answer needs milliseconds
 PRINT_LIMIT = 400  # characters of printed output that are kept
 
 # Prefixes of the files that a learner did not write: Python, installed packages, this course.
@@ -181,7 +181,7 @@ def run(
     observe: Callable[..., Any],
     inputs: tuple,
     *,
-    repeat: bool = True,
+    trusted: bool = False,
 ) -> Outcome:
     """Prepare the code under test and call it on copies of the inputs, with every guard.
 
@@ -193,8 +193,9 @@ def run(
         ``observe(prepared, *inputs)`` returns what is compared.
     inputs
         Arguments, copied for each call.
-    repeat
-        Whether to call again with equal arguments, and to note whether the result is the same.
+    trusted
+        True for the course's own code: it is called once, without a time limit. A learner's is
+        called again, to see whether the result stays the same.
     """
     outcome = Outcome()
     captured = _Captured()
@@ -203,11 +204,11 @@ def run(
             untouched_globals(),
             contextlib.redirect_stdout(captured),
             contextlib.redirect_stderr(captured),
-            time_limit(TIME_LIMIT),
+            contextlib.nullcontext() if trusted else time_limit(TIME_LIMIT),
         ):
             observe_again = _observe(outcome, prepare, observe, inputs)
             captured.limit = 0  # the second call would print the same again
-            if repeat:
+            if not trusted:
                 outcome.repeated = _repeated(outcome.value, observe_again)
     except KeyboardInterrupt:
         raise  # the learner pressed stop
@@ -275,4 +276,7 @@ def is_stub(function: Callable) -> bool:
     """Whether a function's body holds nothing but a docstring and ``...`` or ``pass``."""
     code = getattr(function, "__code__", None)
     stubs = (_stub.__code__.co_code, _documented_stub.__code__.co_code)
-    return code is not None and code.co_code in stubs
+    # A function that returns a constant differs from a stub only in that constant.
+    return (
+        code is not None and code.co_code in stubs and {*code.co_consts} <= {None, function.__doc__}
+    )

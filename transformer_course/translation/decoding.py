@@ -41,7 +41,7 @@ def greedy(
         Ids of the begin and the end token.
     max_length
         Most tokens to produce; by default 50 more than the sentence has (section 6.1 of Vaswani
-        et al., 2017). The model's ``max_len`` is the limit in any case.
+        et al., 2017), and never more than the model can read back behind ``bos``.
 
     Returns
     -------
@@ -53,7 +53,7 @@ def greedy(
         limits = (source_ids != pad).sum(dim=1) + 50
     else:
         limits = torch.full_like(source_ids[:, 0], max_length)
-    limits = limits.clamp(max=model.config.max_len)
+    limits = limits.clamp(max=model.config.max_len - 1)
     with inference_mode(model):
         memory = model.encode(source_ids)
         target = source_ids.new_full((len(source_ids), 1), bos)

@@ -25,19 +25,20 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> float:
 def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) -> float:
     """Share of target words whose most attended source word is one of the gold alignment.
 
-    The attention is the mean over the heads of the last decoder layer's cross-attention, while
-    the right target is fed in. Words without a gold link are left out; at least one pair must have
-    links.
+    The attention is the cross-attention's mean over all heads of all layers, while the right
+    target is fed in; the end token is no word. Target words without a gold link are left out; at
+    least one pair must have links.
     """
     hits = []
     for pair, weights in zip(pairs, translator.cross_attention(pairs), strict=True):
-        attended = weights[-1].mean(dim=0).argmax(dim=-1).tolist()
+        words = weights.mean(dim=(0, 1))[:, :-1]
+        attended = words.argmax(dim=-1).tolist()
         linked = {target for _, target in pair.alignment}
         hits += [(attended[target], target) in pair.alignment for target in linked]
     return fmean(hits)
 
 
-def evaluate(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, float]:
+def evaluate(translator: Translator, pairs: Sequence[SentencePair]) -> dict[str, int | float]:
     """Translate the sources and compare with the targets.
 
     Returns

@@ -29,7 +29,7 @@ RECIPES = {
     "toy": Recipe(
         sizes={
             "d_model": 64,
-            "heads": 2,
+            "heads": 4,
             "encoder_layers": 2,
             "decoder_layers": 2,
             "d_ff": 256,

@@ -48,7 +48,7 @@ class Run:
 
     def __post_init__(self) -> None:
         recipe_for(self.corpus)
-        if (self.corpus == "files") != (self.source is not None and self.target is not None):
+        if any((path is None) == (self.corpus == "files") for path in (self.source, self.target)):
             raise ValueError(
                 "the corpus 'files' needs --source FILE and --target FILE; no other corpus "
                 "takes them."

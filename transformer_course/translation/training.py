@@ -36,7 +36,7 @@ from transformer_course.translation.translator import (
 
 TRAINING_FILE = "training.safetensors"
 METRICS_FILE = "metrics.csv"
-Row = dict[str, float]
+Row = dict[str, int | float]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class TrainingSettings:
 
     steps: int = 400
     minutes: float | None = None
-    batch_tokens: int = 640
+    batch_tokens: int = 512
     learning_rate: float = 6e-3
     warmup: float = 0.15
     schedule: str = "cosine"

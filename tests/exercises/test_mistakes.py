@@ -1,0 +1,49 @@
+"""Mistakes, alone and in pairs."""
+
+from transformer_course.exercises.mistakes import combined, diagnose, pairs
+
+from .doubling import double
+
+TRIPLED, ADDED, SQUARED, CUT = double.mistakes
+
+
+def names(mistakes):
+    return tuple(mistake.name for mistake in mistakes)
+
+
+def diagnosis(candidate, mistakes):
+    seen = [double.run_case(candidate, number) for number in range(len(double.task.cases))]
+    return names(diagnose(seen, mistakes, double.run_case))
+
+
+def test_pairs_override_different_steps():
+    assert [names(pair) for pair in pairs(double.mistakes)] == [
+        ("tripled", "added"),
+        ("tripled", "squared"),
+        ("tripled", "cut"),
+    ]
+
+
+def test_a_pair_holds_both_wrong_steps():
+    assert combined(TRIPLED, ADDED).candidate(1, 2) == 1 + 3**2
+
+
+def test_diagnosis_is_the_mistake_that_computes_the_same():
+    assert diagnosis(lambda x, times: x * 3**times, double.mistakes) == ("tripled",)
+    assert diagnosis(lambda x, times: x + 3**times, double.mistakes) == ("tripled", "added")
+
+
+def test_no_diagnosis_is_guessed():
+    assert diagnosis(lambda x, times: x * 5, double.mistakes) == ()
+    assert diagnosis(lambda x, times: x * 3**times if times < 3 else x, double.mistakes) == ()
+
+
+def test_two_pairs_that_compute_the_same_are_not_named():
+    class AlsoTripled(TRIPLED.steps.__base__):
+        def factor(self, times):
+            return 3**times
+
+    again = type(TRIPLED)("tripled again", "seen", "change", AlsoTripled)
+    wrong = combined(TRIPLED, ADDED).candidate
+    assert diagnosis(wrong, [TRIPLED, ADDED]) == ("tripled", "added")
+    assert diagnosis(wrong, [TRIPLED, ADDED, again]) == ()

@@ -1,0 +1,80 @@
+import importlib.util
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from docutils import nodes
+from docutils.utils import new_document
+
+from tools import book
+from tools.stamp import repository
+from tools.twins import ROOT, lesson_twins
+
+FRONT_PAGE = SimpleNamespace(
+    config=SimpleNamespace(root_doc="book/index"),
+    env=SimpleNamespace(note_dependency=lambda path: None),
+)
+
+
+def test_every_lesson_is_a_page():
+    toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
+    pages = [chapter["file"] for chapter in toc["chapters"]]
+    assert pages == [f"notebooks/{twin.stem}" for twin in lesson_twins()]
+
+
+def test_theme_gets_the_one_repository_address():
+    config = SimpleNamespace(html_theme_options={})
+    book.set_repository(None, config)
+    assert config.html_theme_options == {"repository_url": repository()}
+
+
+def test_front_page_links_every_lesson():
+    source = ["git clone {{ repository }}\n{{ lessons }}"]
+    book.fill_front_page(FRONT_PAGE, "book/index", source)
+    assert f"git clone {repository()}\n" in source[0]
+    for twin in lesson_twins():
+        assert f"[](../notebooks/{twin.stem}.ipynb)\n: " in source[0]
+    assert "{{" not in source[0]
+
+
+def test_lessons_are_left_as_they_are():
+    source = ["{{ lessons }}"]
+    book.fill_front_page(FRONT_PAGE, "notebooks/01_positional_encoding", source)
+    assert source == ["{{ lessons }}"]
+
+
+def test_chart_library_defines_the_one_name_that_pages_use():
+    library = book.chart_library()
+    assert library.startswith("(() => {") and library.endswith("})();")
+    assert "window.vegaEmbed=" in library
+
+
+def test_mathjax_comes_with_fonts_and_commands_that_load_on_demand(tmp_path):
+    book.copy_mathjax(tmp_path)
+    assert (tmp_path / "tex-chtml.js").exists()
+    assert (tmp_path / "input/tex/extensions/boldsymbol.js").exists()
+    assert any((tmp_path / "output/chtml/fonts/woff-v2").iterdir())
+
+
+def test_missing_mathjax_is_one_sentence(monkeypatch, tmp_path):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModuleNotFoundError, match=r"sphinx-mathjax-offline.*run `make book`"):
+        book.copy_mathjax(tmp_path)
+
+
+def test_formulas_reach_mathjax_as_they_are_written():
+    page = new_document("lesson")
+    page += nodes.math_block("", r"a \\ b \tag{3}", nowrap=False)
+    book.keep_formulas(None, page)
+    (formula,) = page.findall(nodes.math_block)
+    assert formula["nowrap"]
+    assert formula.astext() == r"\[a \\ b \tag{3}\]"
+
+
+def test_only_pages_with_charts_load_the_chart_library():
+    loaded = []
+    app = SimpleNamespace(add_js_file=lambda file, **attributes: loaded.append(file))
+    book.load_chart_library(app, "page", "", {"body": "<p>text</p>"}, None)
+    assert loaded == []
+    book.load_chart_library(app, "page", "", {"body": '<figure class="chart">'}, None)
+    assert loaded == ["vendor/vega.js", "charts.js"]
