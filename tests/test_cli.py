@@ -49,7 +49,7 @@ TOY = Corpus(
     {"train": PAIRS[4:], "dev": PAIRS[:2], "test": PAIRS[1:4], "test_combinations": PAIRS[2:4]},
 )
 
-# The command with one setting changed.
+# The command, with a small model and a checkpoint every few steps.
 FREQUENT_CHECKPOINTS = """
 import sys
 from dataclasses import replace
@@ -57,7 +57,11 @@ from transformer_course import cli
 from transformer_course.translation.recipes import RECIPES
 
 usual = RECIPES["files"]
-RECIPES["files"] = replace(usual, training=replace(usual.training, evaluate_every=5))
+RECIPES["files"] = replace(
+    usual,
+    training=replace(usual.training, evaluate_every=5),
+    sizes=usual.sizes | {"d_model": 16, "d_ff": 24, "max_len": 12},
+)
 sys.exit(cli.main())
 """
 

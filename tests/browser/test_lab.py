@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 LESSON = "01_positional_encoding.ipynb"
 SECONDS_TO_START = 60
 SECONDS_TO_END = 20
+PATIENCE = 30_000  # milliseconds for a check
 EXERCISE = sinusoidal_encoding
 MISTAKE = next(mistake.name for mistake in EXERCISE.mistakes if "swapped" in mistake.name)
 WRONG_ANSWER = """
@@ -180,6 +181,7 @@ def test_a_slider_changes_its_chart(lesson: Lesson) -> None:
 
 def test_a_wrong_answer_is_recognised_and_a_right_one_accepted(lesson: Lesson) -> None:
     feedback = lesson.answer(EXERCISE.name, WRONG_ANSWER)
-    expect(feedback).to_contain_text(MISTAKE, ignore_case=True)
+    expect(feedback).to_contain_text(MISTAKE, ignore_case=True, timeout=PATIENCE)
     feedback = lesson.answer(EXERCISE.name, EXERCISE.solution().code)
-    expect(feedback).to_contain_text(f"{Verdict.RIGHT.value}: {EXERCISE.name}")
+    praise = f"{Verdict.RIGHT.value}: {EXERCISE.name}"
+    expect(feedback).to_contain_text(praise, timeout=PATIENCE)

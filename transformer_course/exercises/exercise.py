@@ -10,13 +10,12 @@ import torch
 from torch import nn
 
 from transformer_course.exercises import progress, reports
+from transformer_course.exercises.candidates import NOTHING, complaint
 from transformer_course.exercises.cases import Case, Property
 from transformer_course.exercises.feedback import Feedback, Source
 from transformer_course.exercises.mistakes import Mistake, diagnose, same_behaviour
 from transformer_course.exercises.sandbox import Outcome, is_stub, run
 from transformer_course.exercises.task import Task
-
-NOTHING = object()  # tells check() from check(None)
 
 
 class Exercise:
@@ -46,10 +45,8 @@ class Exercise:
             A notebook displays it when it is the last line of a cell; elsewhere, print it.
             ``feedback.passed`` says whether the exercise is solved.
         """
-        if candidate is NOTHING:
-            return reports.nothing_given(self.task)
-        if complaint := reports.unsuitable(self.task, candidate):
-            return complaint
+        if words := complaint(self.task, candidate):
+            return reports.unsuitable(self.task, words)
         if is_stub(candidate.forward if self.task.wants_module else candidate):
             return reports.not_attempted(self.task)
         # The reference goes first: what torch loads on first use is not on the learner's clock.
@@ -76,8 +73,8 @@ class Exercise:
             if known:
                 return reports.known_mistake(self.task, known, seen)
             return reports.unknown_mistake(self.task, seen, wanted)
-        if faults := reports.faults(self.task, seen, wanted):
-            return reports.faulty(self.task, faults, seen)
+        if faulty := reports.faulty(self.task, seen, wanted):
+            return faulty
         saved = progress.record(f"{self.task.lesson}.{self.name}")
         return reports.right(self.task, seen, saved)
 
@@ -86,7 +83,6 @@ class Exercise:
         return self._run(candidate, self.task.cases[number], trusted=True)
 
     def _run(self, candidate: Callable, case: Case, *, trusted: bool) -> Outcome:
-
         def prepare() -> Callable:
             if case.construct is None:
                 return candidate

@@ -1,10 +1,10 @@
 """Turn what a check found into words."""
 
-import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_course.exercises.cases import Case, Property
 from transformer_course.exercises.comparison import (
@@ -28,94 +28,38 @@ from transformer_course.exercises.progress import progress_file
 from transformer_course.exercises.sandbox import TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.exercises.task import Task
 
-# What an exception usually means: its type, words in its message, the explanation.
+# What an exception usually means: its type, a pattern of its message, the explanation.
 MEANINGS = (
     (RecursionError, "", "The function calls itself without end."),
     (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
     (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
-    (AttributeError, "'NoneType'", "A value is None here: did a function forget its `return`?"),
-    (TypeError, "NoneType", "A value is None here: did a function forget its `return`?"),
+    (Exception, "'?NoneType", "A value is None here: did a function forget its `return`?"),
     (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
     (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
-    (RuntimeError, "must match", "Two shapes do not fit: print both `.shape` before this line."),
-    (RuntimeError, "multiplied", "Two shapes do not fit: print both `.shape` before this line."),
-    (RuntimeError, "expand", "Two shapes do not fit: print both `.shape` before this line."),
+    (
+        RuntimeError,
+        "must match|cannot be multiplied|size mismatch|expanded size",
+        "Two shapes do not fit: print both `.shape` just before this line.",
+    ),
     (ZeroDivisionError, "", "Something is divided by zero."),
     (SystemExit, "", "This ends Python: use `return` to end a function."),
 )
 
 
-def _wrong(task: Task, finding: str, *parts: Part) -> Feedback:
-    return Feedback(Verdict.WRONG, task.name, (Sentence(finding), *parts))
+def _wrong(task: Task, finding: str, *parts: Part | str, seen: Sequence[Outcome] = ()) -> Feedback:
+    details = [Sentence(part) if isinstance(part, str) else part for part in parts]
+    return Feedback(Verdict.WRONG, task.name, (Sentence(finding), *details, *_printed(seen)))
 
 
-def _kind(task: Task) -> str:
-    return "class" if task.wants_module else "function"
-
-
-def _how(task: Task) -> str:
-    return f"`exercise.{task.name}.check({task.name})`"
-
-
-def nothing_given(task: Task) -> Feedback:
-    """Answer ``check()``."""
-    return _wrong(task, f"There is nothing to check: give your {_kind(task)}, {_how(task)}.")
-
-
-def unsuitable(task: Task, candidate: Any) -> Feedback | None:
-    """Say why something cannot be checked at all, or return None."""
-    complain = _unsuitable_class if task.wants_module else _unsuitable_function
-    complaint = complain(task, candidate)
-    return _wrong(task, complaint) if complaint else None
-
-
-def _unsuitable_class(task: Task, candidate: Any) -> str | None:
-    if isinstance(candidate, nn.Module):
-        return f"You gave an object made from your class; give the class itself, {_how(task)}."
-    if not isinstance(candidate, type):
-        return f"A class is wanted and you gave {_given(candidate)}; write {_how(task)}."
-    if not issubclass(candidate, nn.Module):
-        return f"Your class must be a module: `class {candidate.__name__}(nn.Module):`."
-    return _other_parameters("`__init__`", task.answer, candidate) or _other_parameters(
-        "`forward`", task.answer.forward, candidate.forward
-    )
-
-
-def _unsuitable_function(task: Task, candidate: Any) -> str | None:
-    if not callable(candidate) or isinstance(candidate, type):
-        return f"A function is wanted and you gave {_given(candidate)}; write {_how(task)}."
-    return _other_parameters("Your function", task.answer, candidate)
-
-
-def _given(value: Any) -> str:
-    if isinstance(value, type):
-        return f"the class `{value.__name__}`"
-    if isinstance(value, str):
-        return "a text, in quotes"
-    if callable(value):
-        return "a function"
-    return "None" if value is None else f"the result of a call, {describe(value)}"
-
-
-def _other_parameters(subject: str, wanted: Callable, received: Callable) -> str | None:
-    """Say so if ``received`` cannot be called with as many arguments as ``wanted``."""
-    parameters = inspect.signature(wanted).parameters
-    try:
-        theirs = inspect.signature(received)
-    except (TypeError, ValueError):  # written in C; a call will tell
-        return None
-    try:
-        theirs.bind(*parameters)
-    except TypeError:
-        wanted_names, their_names = ", ".join(parameters), ", ".join(theirs.parameters)
-        return f"{subject} must accept `({wanted_names})`; yours accepts `({their_names})`."
-    return None
+def unsuitable(task: Task, complaint: str) -> Feedback:
+    """Answer something that cannot be checked at all."""
+    return _wrong(task, complaint)
 
 
 def not_attempted(task: Task) -> Feedback:
     """Answer the untouched stub."""
     words = (
-        f"Write the {_kind(task)} in place of `...`, run its cell, then this one. "
+        f"Write the {task.kind} in place of `...`, run its cell, then this one. "
         f"`exercise.{task.name}.hint()` helps."
     )
     return Feedback(Verdict.NOT_ATTEMPTED, task.name, (Sentence(words),))
@@ -169,13 +113,13 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
     parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
     if parameters:
         finding = "Your module's parameters are not those that the exercise asks for."
-        return _wrong(task, finding, parameters, *_printed(seen))
+        return _wrong(task, finding, parameters, seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     values = [row for row in failing if not row[2].error]
     if not values or any(outcome.line for outcome in seen):
         return crashed(task, seen)
     if unsteady := _unsteady(seen):
-        return faulty(task, unsteady, seen)
+        return _wrong(task, unsteady, seen=seen)
     case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,
@@ -183,7 +127,7 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
         _call(task, case),
         *_difference(difference(right.value, outcome.value)),
         *_properties(task, rows),
-        *_printed(seen),
+        seen=seen,
     )
 
 
@@ -199,9 +143,11 @@ def crashed(task: Task, seen: Sequence[Outcome]) -> Feedback:
     parts: list[Part] = []
     if outcome.line:
         parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
-    meanings = (m for error, words, m in MEANINGS if issubclass(kind, error) and words in message)
-    parts += [Sentence(meaning, "What it means") for meaning in list(meanings)[:1]]
-    return _wrong(task, finding, *parts, _call(task, case), *_printed(seen))
+    meanings = [
+        m for e, pattern, m in MEANINGS if issubclass(kind, e) and re.search(pattern, message)
+    ]
+    parts += [Sentence(meaning, "What it means") for meaning in meanings[:1]]
+    return _wrong(task, finding, *parts, _call(task, case), seen=seen)
 
 
 def _call(task: Task, case: Case) -> Sentence:
@@ -246,15 +192,11 @@ def _difference(found: Difference) -> list[Part]:
 
 
 def _advice(found: Difference) -> str:
-    if found.kind == "type" and found.received is None:
+    if found.kind != "type" or isinstance(found.received, Tensor):
+        return ""
+    if found.received is None:
         return "; is a `return` missing?"
-    if (
-        found.kind == "type"
-        and isinstance(found.expected, Tensor)
-        and not isinstance(found.received, Tensor)
-    ):
-        return "; make it a torch tensor"
-    return ""
+    return "; make it a torch tensor" if isinstance(found.expected, Tensor) else ""
 
 
 def _properties(task: Task, rows: Sequence[tuple[Case, Outcome, Outcome]]) -> list[Part]:
@@ -284,40 +226,34 @@ def _holds(each: Property, value: Any, case: Case) -> bool:
         return False
 
 
-def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
-    """List what is wrong though all values are right, the most serious first."""
-    found = _unsteady(seen)
-    for right, outcome in zip(wanted, seen, strict=True):
-        sentence = technical_difference(right.value, outcome.value)
-        if sentence and sentence not in found:
-            found.append(sentence)
-    return found + [f"This should hold, but does not: {p.statement}." for p in _broken(task, seen)]
+def faulty(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> Feedback | None:
+    """Report what is wrong though all values are right, the most serious first."""
+    found = [_unsteady(seen)]
+    found += [technical_difference(w.value, s.value) for w, s in zip(wanted, seen, strict=True)]
+    found += [f"This should hold, but does not: {p.statement}." for p in _broken(task, seen)]
+    sentences = dict.fromkeys(sentence for sentence in found if sentence)  # each one once
+    return _wrong(task, *sentences, seen=seen) if sentences else None
 
 
-def _unsteady(seen: Sequence[Outcome]) -> list[str]:
-    """Say why calls with equal arguments need not give equal results; one reason is enough."""
+def _unsteady(seen: Sequence[Outcome]) -> str | None:
+    """Say why calls with equal arguments need not give equal results."""
     repeated = {outcome.repeated for outcome in seen}
     if any(outcome.changed_input for outcome in seen):
-        return [
+        return (
             "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
             "`x += 1` or `x.add_(1)`."
-        ]
+        )
     if "remembered" in repeated:
-        return [
+        return (
             "A second call with equal arguments gives another result: something is remembered "
             "between calls, such as a global variable, a default argument or a changed weight."
-        ]
+        )
     if "random" in repeated:
-        return [
+        return (
             "Two calls with equal arguments give different results: something is drawn at random "
             "that should not be."
-        ]
-    return []
-
-
-def faulty(task: Task, found: Sequence[str], seen: Sequence[Outcome]) -> Feedback:
-    """Report faults that are not about values."""
-    return _wrong(task, found[0], *map(Sentence, found[1:]), *_printed(seen))
+        )
+    return None
 
 
 def _printed(seen: Sequence[Outcome]) -> list[Part]:

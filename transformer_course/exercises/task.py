@@ -44,3 +44,8 @@ class Task:
     def wants_module(self) -> bool:
         """Whether a class is to be written."""
         return isinstance(self.answer, type)
+
+    @property
+    def kind(self) -> str:
+        """What is to be written, in a word."""
+        return "class" if self.wants_module else "function"
