@@ -108,13 +108,20 @@ def test_published_solutions_pass_the_notebooks_own_checks(lesson):
     ]
 
 
-def test_a_crash_in_a_notebook_shows_the_line_of_the_cell():
-    """The kernel keeps the source of its cells, so that a line can be quoted."""
-    lesson, name = "positional_encoding", "wavelengths"
-    notebook = read(lesson)
-    stub = stubs(notebook)[name].copy()
-    stub.source = "def wavelengths(d_model):\n    size = d_model // 0\n    return size"
-    *_, checked = run([*tagged(notebook, "setup"), stub, check_cell(notebook, name)])
-    words = plain_text(checked)
-    assert "It stopped with ZeroDivisionError" in words
-    assert "Your line 2:\n    size = d_model // 0" in words
+def test_a_kernel_survives_bad_answers():
+    """It keeps the source of its cells, so that a line can be quoted, and it has signals."""
+    notebook = read("positional_encoding")
+    answers = {
+        "wavelengths": "def wavelengths(d_model):\n    size = d_model // 0\n    return size",
+        "sinusoidal_encoding": "def sinusoidal_encoding(length, d_model):\n    while True:\n        pass",
+    }
+    cells = tagged(notebook, "setup")
+    for name, answer in answers.items():
+        stub = stubs(notebook)[name].copy()
+        stub.source = answer
+        cells += [stub, check_cell(notebook, name)]
+    crash, loop = (plain_text(cell) for cell in run(cells) if ".check(" in cell.source)
+    assert "It stopped with ZeroDivisionError" in crash
+    assert "Your line 2:\n    size = d_model // 0" in crash
+    assert "It did not end within 5 seconds" in loop
+    assert "Your line 2:\n    while True:" in loop or "Your line 3:\n    pass" in loop

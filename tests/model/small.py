@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +24,8 @@ SMALL = TransformerConfig(
     max_len=12,
     pad_id=PAD,
 )
+
+both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 
 
 def new_model(seed: int = 0, **settings: Any) -> Transformer:

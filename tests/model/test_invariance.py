@@ -12,7 +12,7 @@ from transformer_course.model import Transformer, capture_attention
 
 from . import broken_models as broken
 from .invariance import CHECKS, failed_checks
-from .small import VOCAB, other_tokens, random_ids, small_model
+from .small import VOCAB, both_norm_orders, other_tokens, random_ids, small_model
 
 Break = Callable[[Transformer], None]
 
@@ -48,7 +48,6 @@ BEYOND: dict[Break, set[str]] = {
 }
 CAUGHT_BY = TWELVE | BEYOND
 
-both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 every_broken_model = pytest.mark.parametrize("break_model", CAUGHT_BY, ids=lambda f: f.__name__)
 
 

@@ -18,11 +18,10 @@ from transformer_course.model import (
     target_mask,
 )
 
-from .small import PAD, SMALL, noise, ragged_ids, randomise
+from .small import PAD, SMALL, both_norm_orders, noise, ragged_ids, randomise
 from .torch_weights import load_decoder_layer, load_encoder_layer, torch_layer
 
 SIZES = (SMALL.d_model, SMALL.heads, SMALL.d_ff, SMALL.dropout)
-both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 
 
 def value_and_gradients(normalise: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:

@@ -14,7 +14,7 @@ from transformer_course.model import (
     target_mask,
 )
 
-from .small import PAD, noise, ragged_ids, randomise, small_model
+from .small import PAD, both_norm_orders, noise, ragged_ids, randomise, small_model
 from .torch_weights import load_attention
 
 BATCH, QUERIES, KEYS, D_MODEL, HEADS = 2, 3, 5, 12, 4
@@ -116,7 +116,7 @@ def run(model: Transformer, length: int = 5, seed: int = 0) -> torch.Tensor:
     return model(ragged_ids(3, length, seed), ragged_ids(3, 7, seed + 1))
 
 
-@pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
+@both_norm_orders
 def test_captured_output_equals_the_usual_one(norm_first: bool) -> None:
     model = small_model(norm_first=norm_first)
     with capture_attention(model):

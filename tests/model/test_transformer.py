@@ -24,6 +24,7 @@ from .small import (
     PAD,
     SMALL,
     VOCAB,
+    both_norm_orders,
     new_model,
     noise,
     ragged_ids,
@@ -33,7 +34,6 @@ from .small import (
 )
 from .torch_weights import load_transformer, torch_transformer
 
-both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
 every_tying = pytest.mark.parametrize("tying", ["three_way", "two_way", "none"])
 
 

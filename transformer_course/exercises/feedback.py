@@ -18,6 +18,7 @@ class Verdict(enum.Enum):
 
 # Okabe-Ito green and vermilion, visible on white and on black; the words say the same.
 COLOURS = {Verdict.RIGHT: "#009E73", Verdict.WRONG: "#D55E00"}
+NEUTRAL = "#888888"
 
 
 class Part(Protocol):
@@ -120,7 +121,7 @@ class Feedback:
         return "\n".join([heading, *(part.text() for part in self.parts)])
 
     def _repr_html_(self) -> str:
-        border = f"4px solid {COLOURS.get(self.verdict, 'currentColor')}"
+        border = f"4px solid {COLOURS.get(self.verdict, NEUTRAL)}"
         parts = "".join(part.html() for part in self.parts)
         return (
             f'<div style="border-left:{border};padding:.1em .8em"><div style="font-size:1.1em">'

@@ -1164,7 +1164,7 @@ class _OnlyRows(_AddPositions):
     _BOTH,
     "the encoding is appended instead of added",
     observed="The last axis of your output is 2 * d_model wide.",
-    change="Add: `x + rows` keeps the width.",
+    change="Add the rows to x; that keeps the width.",
 )
 class _Concatenated(_AddPositions):
     def combine(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -1175,7 +1175,7 @@ class _Concatenated(_AddPositions):
     _BOTH,
     "the encoding is multiplied instead of added",
     observed="An x of zeros stays zero at every position.",
-    change="Add: `x + rows`.",
+    change="Add the rows to x.",
 )
 class _Product(_AddPositions):
     def combine(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -1197,7 +1197,7 @@ class _ScaledInput(_AddPositions):
     _BOTH,
     "there is no dropout",
     observed="In training mode nothing is ever dropped.",
-    change="Return `self.dropout(x + rows)`.",
+    change="Return `self.dropout(x + ...)`.",
 )
 class _NoDropout(_AddPositions):
     def add(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -1208,7 +1208,7 @@ class _NoDropout(_AddPositions):
     _BOTH,
     "dropout acts on x only",
     observed="In training mode the encoding always stays; only the words are dropped.",
-    change="Apply it to the sum: `self.dropout(x + rows)`.",
+    change="Apply it to the sum: `self.dropout(x + ...)`.",
 )
 class _DropoutOnInput(_AddPositions):
     def add(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -1219,7 +1219,7 @@ class _DropoutOnInput(_AddPositions):
     _BOTH,
     "dropout acts on the encoding only",
     observed="In training mode the words always stay; only the encoding is dropped.",
-    change="Apply it to the sum: `self.dropout(x + rows)`.",
+    change="Apply it to the sum: `self.dropout(x + ...)`.",
 )
 class _DropoutOnRows(_AddPositions):
     def add(self, x: Tensor, rows: Tensor) -> Tensor:
@@ -1230,7 +1230,7 @@ class _DropoutOnRows(_AddPositions):
     _BOTH,
     "dropout acts on both before they are added",
     observed="In training mode an element can lose its word and keep its position.",
-    change="Apply it once, to the sum: `self.dropout(x + rows)`.",
+    change="Apply it once, to the sum: `self.dropout(x + ...)`.",
 )
 class _DropoutOnEach(_AddPositions):
     def add(self, x: Tensor, rows: Tensor) -> Tensor:

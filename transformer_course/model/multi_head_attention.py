@@ -70,7 +70,9 @@ class MultiHeadAttention(nn.Module):
 
 
 @contextmanager
-def capture_attention(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+def capture_attention(
+    model: nn.Module,
+) -> Iterator[dict[str, Float[Tensor, "batch heads query key"]]]:
     """Hand out the attention weights of every multi-head attention inside ``model``.
 
     Within the block each module computes by the textbook path, which has weights to show. The

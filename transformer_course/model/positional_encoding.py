@@ -104,7 +104,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         Probability of zeroing an element of the sum during training.
     """
 
-    encoding: Tensor
+    encoding: Float[Tensor, "max_len d_model"]
 
     def __init__(self, d_model: int, max_len: int = 5000, dropout: float = 0.1) -> None:
         super().__init__()

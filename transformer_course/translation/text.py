@@ -1,11 +1,13 @@
 """Text to token ids and back: vocabularies, and a tokeniser that knows words."""
 
+import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 
 import spacy
+import spacy.lang
 from sacremoses import MosesDetokenizer
 from spacy.language import Language
 
@@ -66,15 +68,23 @@ class Vocabulary:
         return [self.tokens[number] for number in ids]
 
 
+def _check_language(language: str) -> None:
+    # A look for its folder is enough: a translator into French need not load the French rules,
+    # which takes two seconds.
+    known = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
+    if language not in known:
+        raise ValueError(
+            f"no tokeniser for the language {language!r}; use one of {', '.join(known)}."
+        )
+
+
 @cache
 def _spacy_pipeline(language: str) -> Language:
+    _check_language(language)
     try:
         return spacy.blank(language)
-    except (ImportError, AttributeError):
-        raise ValueError(
-            f"no tokeniser for the language {language!r}; use a two-letter code that spaCy knows, "
-            f"such as 'en', 'fr' or 'de'."
-        ) from None
+    except ImportError as error:  # Japanese, for one, needs a package of its own
+        raise ValueError(f"spaCy cannot load its rules for {language!r}: {error}") from None
 
 
 class WordTokenizer:
@@ -94,7 +104,7 @@ class WordTokenizer:
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary) -> None:
-        _spacy_pipeline(language)  # an unknown language fails here, not at the first sentence
+        _check_language(language)
         self.language = language
         self.vocabulary = vocabulary
         self._detokenizer = MosesDetokenizer(lang=language)
