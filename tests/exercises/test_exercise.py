@@ -351,6 +351,7 @@ def test_prints_are_shown_once_and_cut(capsys):
     feedback = double.check(chatty)
     assert feedback.passed
     assert repr(feedback).count("shape (") == 1
+    assert "first such case, the beginning" in repr(feedback)
     assert len(repr(feedback)) < 1000
     assert capsys.readouterr() == ("", "")
 

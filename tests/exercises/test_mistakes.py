@@ -24,6 +24,15 @@ def test_pairs_override_different_steps():
     ]
 
 
+def test_a_mistake_makes_no_pair_with_one_that_it_extends():
+    class Worse(TRIPLED.steps):
+        def combine(self, x, factor):
+            return x - factor
+
+    worse = type(TRIPLED)("worse", "seen", "change", Worse)
+    assert pairs([TRIPLED, worse]) == []
+
+
 def test_a_pair_holds_both_wrong_steps():
     assert combined(TRIPLED, ADDED).candidate(1, 2) == 1 + 3**2
 

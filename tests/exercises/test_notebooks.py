@@ -113,7 +113,7 @@ def test_a_kernel_survives_bad_answers():
     notebook = read("positional_encoding")
     answers = {
         "wavelengths": "def wavelengths(d_model):\n    size = d_model // 0\n    return size",
-        "sinusoidal_encoding": "def sinusoidal_encoding(length, d_model):\n    while True:\n        pass",
+        "shift_matrix": "def shift_matrix(offset, d_model):\n    while True:\n        pass",
     }
     cells = tagged(notebook, "setup")
     for name, answer in answers.items():

@@ -6,7 +6,7 @@ import sacrebleu
 import torch
 from torch import Tensor
 
-from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.corpus import Corpus, SentencePair
 from transformer_course.translation.evaluation import (
     alignment_accuracy,
     bleu,
@@ -124,10 +124,15 @@ def test_no_pairs_are_refused(translator: Translator) -> None:
         evaluate(translator, [])
 
 
+@pytest.fixture(scope="module")
+def toy() -> Corpus:
+    return toy_corpus()
+
+
 @pytest.mark.parametrize("split", ["test", "test_combinations"])
-def test_shipped_translator_is_good(split: str) -> None:
+def test_shipped_translator_is_good(toy: Corpus, split: str) -> None:
     """The course promises 99 % of the sentences and 95 % of the links (lesson 7)."""
-    scores = evaluate(Translator.load(toy_checkpoint()), toy_corpus().split(split))
+    scores = evaluate(Translator.load(toy_checkpoint()), toy.split(split))
     assert scores["sentences"] >= 1000
     assert scores["exact_match"] >= 0.99
     assert scores["alignment_accuracy"] >= 0.95

@@ -42,8 +42,13 @@ def pairs(mistakes: Sequence[Mistake]) -> list[tuple[Mistake, Mistake]]:
     return [
         (one, other)
         for one, other in itertools.combinations(mistakes, 2)
-        if _own_steps(one.steps, other.steps).isdisjoint(_own_steps(other.steps, one.steps))
+        if _are_independent(one.steps, other.steps)
     ]
+
+
+def _are_independent(one: type, other: type) -> bool:
+    steps, others = _own_steps(one, other), _own_steps(other, one)
+    return bool(steps and others) and steps.isdisjoint(others)
 
 
 def _own_steps(steps: type, other: type) -> set[str]:

@@ -7,9 +7,10 @@ right answer.
 
 import json
 import os
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
+
+from transformer_course.files import atomic_write
 
 
 def progress_file() -> Path:
@@ -42,7 +43,8 @@ def record(exercise: str) -> bool:
         file.parent.mkdir(parents=True, exist_ok=True)
         if entries is None:
             file.replace(file.with_suffix(".damaged.json"))
-        _replace(file, text)
+        with atomic_write(file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return False
     return True
@@ -57,14 +59,3 @@ def _read() -> dict[str, str] | None:
         return {}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
-
-
-def _replace(file: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=file.name, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).replace(file)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise

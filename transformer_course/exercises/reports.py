@@ -25,7 +25,7 @@ from transformer_course.exercises.feedback import (
 from transformer_course.exercises.matrices import side_by_side
 from transformer_course.exercises.mistakes import Mistake, same_behaviour
 from transformer_course.exercises.progress import progress_file
-from transformer_course.exercises.sandbox import TIME_LIMIT, Outcome, TimeLimitReached
+from transformer_course.exercises.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.exercises.task import Task
 
 # What an exception usually means: its type, a pattern of its message, the explanation.
@@ -258,4 +258,5 @@ def _unsteady(seen: Sequence[Outcome]) -> str | None:
 
 def _printed(seen: Sequence[Outcome]) -> list[Part]:
     printed = next((outcome.printed for outcome in seen if outcome.printed.strip()), "")
-    return [Code("Your code printed, in the first such case", printed)] if printed else []
+    beginning = ", the beginning" if len(printed) == PRINT_LIMIT else ""
+    return [Code(f"Your code printed (first such case{beginning})", printed)] if printed else []

@@ -659,7 +659,8 @@ class _NoWarmup(_NoamSteps):
 
 @noam.mistake(
     "the rate never falls",
-    observed="The rate keeps rising after the warm-up.",
+    observed="The rate keeps rising after the warm-up: there is no falling branch, or its exponent "
+    "has lost its minus.",
     change="Take the smaller of `step ** -0.5` and `step * warmup ** -1.5`.",
 )
 class _OnlyWarmup(_NoamSteps):
@@ -737,16 +738,6 @@ class _WarmupShare(_NoamSteps):
 class _FallsTooFast(_NoamSteps):
     def falling(self, step: int) -> float:
         return 1 / step
-
-
-@noam.mistake(
-    "the falling branch rises",
-    observed="The branch for late steps is `step ** 0.5`, which grows.",
-    change="Use `step ** -0.5`.",
-)
-class _FallingRises(_NoamSteps):
-    def falling(self, step: int) -> float:
-        return step**0.5
 
 
 # --- training step ---------------------------------------------------------------------------

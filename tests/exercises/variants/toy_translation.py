@@ -16,9 +16,9 @@ def collate_with_pad_sequence(pairs, bos, eos, pad):
 
     sources, targets = zip(*pairs, strict=True)
     return (
-        fill([s + [eos] for s in sources]),
-        fill([[bos] + t for t in targets]),
-        fill([t + [eos] for t in targets]),
+        fill([[*s, eos] for s in sources]),
+        fill([[bos, *t] for t in targets]),
+        fill([[*t, eos] for t in targets]),
     )
 
 
@@ -64,10 +64,7 @@ def smoothed_by_two_losses(logits, targets, smoothing, pad):
 
 
 def noam_with_if(step, d_model, warmup):
-    if step < warmup:
-        rate = step / warmup**1.5
-    else:
-        rate = 1 / math.sqrt(step)
+    rate = step / warmup**1.5 if step < warmup else 1 / math.sqrt(step)
     return rate / math.sqrt(d_model)
 
 
