@@ -28,6 +28,13 @@ def test_content_replaces_the_old(old: Path) -> None:
     assert list(old.parent.iterdir()) == [old]
 
 
+def test_whoever_reads_the_old_file_goes_on_reading_it(old: Path) -> None:
+    with old.open() as reader:
+        with atomic_write(old) as temporary:
+            temporary.write_text("new")
+        assert reader.read() == "old"
+
+
 def test_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     usual, written = tmp_path / "usual", tmp_path / "written"
     usual.touch()

@@ -53,7 +53,9 @@ def _sentence(error: Exception) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="transformer-course", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="transformer-course", description="Train a translator, score it, translate with it."
+    )
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -67,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
     train.add_argument("--steps", type=int, help="updates of the weights")
     train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
-    train.add_argument("--seed", type=int, help="determines the run")
+    train.add_argument("--seed", type=int, help="the same seed gives the same run")
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)

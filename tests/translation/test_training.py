@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from transformer_course.translation.batches import Batch, length_batches
+from transformer_course.translation.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.checkpoints import (
     CheckpointError,
     read_tensors,
@@ -125,25 +125,26 @@ def test_history_has_a_row_for_each_look_and_for_the_end(new_trainer: NewTrainer
     assert not trainer.model.training
 
 
-def test_losses_are_those_of_the_lesson(new_trainer: NewTrainer, pairs: list[SentencePair]) -> None:
+def test_losses_are_those_of_the_lesson(translator: Translator, pairs: list[SentencePair]) -> None:
     """The trainer takes torch's kernel; lesson 7 shows smoothed_cross_entropy."""
-    trainer = new_trainer(steps=1, learning_rate=1e-9)  # as good as no step
-    model = trainer.model
-    encoded = trainer.translator.encode_pairs(pairs)
-    order = torch.Generator().manual_seed(SETTINGS.seed)
-    first = length_batches(encoded, SETTINGS.batch_tokens, order)[0]
-    row = trainer.train()[0]
+    uneven = [*pairs[:3], SentencePair("the cat", "le chat"), SentencePair("dog", "chien")]
+    one_batch = replace(SETTINGS, steps=1, batch_tokens=1000, learning_rate=1e-9)
+    encoded = translator.encode_pairs(uneven)
+    model = translator.model
+    row = Trainer(translator, uneven, uneven[2:], replace(one_batch, dev_sentences=5)).train()[0]
 
-    def loss(numbers: list[int], smoothing: float) -> float:
-        batch = Batch.from_pairs([encoded[n] for n in numbers], BOS, EOS, PAD)
+    def loss(pairs: list[EncodedPair], smoothing: float) -> float:
+        batch = Batch.from_pairs(pairs, BOS, EOS, PAD)
         logits = model(batch.source, batch.target_in).flatten(0, 1)
         return smoothed_cross_entropy(logits, batch.target_out.flatten(), smoothing, PAD).item()
 
-    assert row["dev_loss"] == pytest.approx(loss([0, 1, 2], 0.0), rel=1e-5)
+    assert row["dev_loss"] == pytest.approx(loss(encoded[2:], 0.0), rel=1e-5)
+    order = length_batches(encoded, 1000, torch.Generator().manual_seed(SETTINGS.seed))[0]
     model.train()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(SETTINGS.seed)  # the dropout of step 0
-        assert row["train_loss"] == pytest.approx(loss(first, SETTINGS.smoothing), rel=1e-5)
+        expected = loss([encoded[number] for number in order], SETTINGS.smoothing)
+    assert row["train_loss"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_each_epoch_takes_every_pair_once_in_an_order_of_its_own(

@@ -1,8 +1,8 @@
 """Remember which exercises are solved, in a file that belongs to the learner.
 
 The file is ``progress.json`` in the folder ``TRANSFORMER_COURSE_HOME``, by default
-``~/.transformer_course``: a JSON object that maps "lesson.exercise" to the UTC time of the first
-right answer.
+``~/.transformer_course``: a JSON object whose entry "solved" maps "lesson.exercise" to the UTC time
+of the first right answer.
 """
 
 import json

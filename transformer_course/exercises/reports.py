@@ -24,7 +24,6 @@ from transformer_course.exercises.feedback import (
 )
 from transformer_course.exercises.matrices import side_by_side
 from transformer_course.exercises.mistakes import Mistake, same_behaviour
-from transformer_course.exercises.progress import progress_file
 from transformer_course.exercises.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.exercises.task import Task
 
@@ -84,7 +83,10 @@ def right(task: Task, seen: Sequence[Outcome], saved: bool) -> Feedback:
     if task.properties:
         parts.append(Listing("It holds that", tuple(p.statement for p in task.properties)))
     if not saved:
-        words = f"The folder `{progress_file().parent}` cannot be written, so this is not saved."
+        words = (
+            "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
+            "that can be written."
+        )
         parts.append(Sentence(words, "Progress"))
     return Feedback(Verdict.RIGHT, task.name, (*parts, *_printed(seen)))
 

@@ -75,7 +75,7 @@ class TrainingSettings:
         If a setting makes no sense; the message says which.
     """
 
-    steps: int = 400
+    steps: int = 500
     minutes: float | None = None
     batch_tokens: int = 512
     learning_rate: float = 6e-3

@@ -1,0 +1,31 @@
+"""Train the toy translator that ships with the package, and write down how it was made.
+
+Run it after each change of the toy language or of its recipe: python -m tools.toy_checkpoint
+"""
+
+import tempfile
+from pathlib import Path
+
+from transformer_course.translation import RECIPES, evaluate, toy_checkpoint
+from transformer_course.translation.runs import Run
+
+
+def main() -> None:
+    """Train from random weights, score both test splits, replace the shipped checkpoint."""
+    run = Run("toy", RECIPES["toy"])
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = run.trainer(Path(folder))
+        trainer.train()
+    corpus = run.load_corpus()
+    scores = {
+        split: evaluate(trainer.translator, corpus.split(split))
+        for split in ("test", "test_combinations")
+    }
+    toy_checkpoint().mkdir(parents=True, exist_ok=True)
+    trainer.translator.save(toy_checkpoint())
+    run.write(toy_checkpoint(), command="python -m tools.toy_checkpoint", scores=scores)
+    print(scores)
+
+
+if __name__ == "__main__":
+    main()
