@@ -20,7 +20,6 @@ def write_results(name: str, results: dict[str, Any]) -> None:
         "command": f"python -m benchmarks.{name} {' '.join(sys.argv[1:])}".strip(),
         "date": date.today().isoformat(),
         "machine": f"{platform.machine()}, {os.cpu_count()} processors",
-        "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
     }
     RESULTS.mkdir(exist_ok=True)

@@ -31,6 +31,7 @@ COLAB = {
     "pandas": "2.2.3",
     "safetensors": "0.8.0",
     "tqdm": "4.67.3",
+    "pillow": "11.3.0",
 }
 SMALL = {"sacrebleu", "sacremoses", "jaxtyping"}
 

@@ -1,6 +1,7 @@
 """Files that are whole or not there at all."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
         If the folder cannot be written or the disk is full, naming ``path``; the temporary file
         is removed.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Neither another process nor another thread may write to the same temporary file.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         yield temporary
         with temporary.open("rb+") as file:  # Windows lets nobody sync what he may not write

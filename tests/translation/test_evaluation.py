@@ -6,15 +6,14 @@ import sacrebleu
 import torch
 from torch import Tensor
 
-from transformer_course.translation.corpus import Corpus, SentencePair
+from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.evaluation import (
     alignment_accuracy,
     bleu,
     evaluate,
     exact_match,
 )
-from transformer_course.translation.toy_language import toy_corpus
-from transformer_course.translation.translator import Translator, toy_checkpoint
+from transformer_course.translation.translator import Translator
 
 REFERENCES = ["le chat dort .", "mon chien mange .", "Le roi chante ."]
 
@@ -122,22 +121,3 @@ def test_without_gold_links_there_is_no_alignment_score(
 def test_no_pairs_are_refused(translator: Translator) -> None:
     with pytest.raises(ValueError, match="at least one sentence pair"):
         evaluate(translator, [])
-
-
-@pytest.fixture(scope="module")
-def toy() -> Corpus:
-    return toy_corpus()
-
-
-@pytest.mark.parametrize("split", ["test", "test_combinations"])
-def test_shipped_translator_is_good(toy: Corpus, split: str) -> None:
-    """The course promises 99 % of the sentences and 95 % of the links (lesson 7)."""
-    scores = evaluate(Translator.load(toy_checkpoint()), toy.split(split))
-    assert scores["sentences"] >= 1000
-    assert scores["exact_match"] >= 0.99
-    assert scores["alignment_accuracy"] >= 0.95
-
-
-def test_shipped_translator_is_small() -> None:
-    files = [path for path in toy_checkpoint().rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 2_000_000

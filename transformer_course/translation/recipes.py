@@ -56,6 +56,7 @@ RECIPES = {
             learning_rate=1.5e-3,
             warmup=0.08,
             evaluate_every=200,
+            threads=None,
             dev_sentences=100,
         ),
         min_frequency=3,

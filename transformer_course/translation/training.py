@@ -8,6 +8,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -68,6 +69,9 @@ class TrainingSettings:
         Updates between two looks at the dev split, and how many of its sentences are looked at.
     seed
         Determines the order of the sentences and dropout.
+    threads
+        Processor threads to train with; None for torch's own choice. Small models take one: on a
+        busy machine several threads wait for one another at each small tensor.
 
     Raises
     ------
@@ -87,12 +91,15 @@ class TrainingSettings:
     evaluate_every: int = 50
     dev_sentences: int = 200
     seed: int = 0
+    threads: int | None = 1
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_tokens", "evaluate_every", "dev_sentences"):
             count = getattr(self, name)
             if not isinstance(count, int) or count < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {count!r}.")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be at least 1, or None; got {self.threads}.")
         for name in ("minutes", "learning_rate", "clip_norm"):
             size = getattr(self, name)
             if size is not None and not 0 < size < math.inf:
@@ -183,7 +190,12 @@ class Trainer:
         self.model.train()
         # disable=None shows it in a terminal only; in a notebook `watch` can draw a live picture.
         bar = tqdm(total=self._bar_total(), unit="step", desc="training", leave=False, disable=None)
-        with bar, torch.random.fork_rng(devices=[]), deferred_interrupt() as interrupted:
+        with (
+            bar,
+            torch.random.fork_rng(devices=[]),
+            _threads(self.settings.threads),
+            deferred_interrupt() as interrupted,
+        ):
             for batch in self._remaining_batches():
                 # Dropout depends on seed and step alone, so that a resumed run repeats it.
                 torch.default_generator.manual_seed(self._seed(self.step))
@@ -354,3 +366,14 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in tensors.items()
         if name.startswith(prefix)
     }
+
+
+@contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    """Let torch use this many threads inside the block; None changes nothing."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(count or usual)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
