@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from tools.stamp import stamp_cells
 from tools.twins import (
+    as_stored,
     lesson_twins,
     notebook_of,
     notebook_text,
@@ -107,7 +108,7 @@ def difference(twin: Path) -> str:
     if not notebook.exists():
         return f"{notebook} is missing\n"
     lines = difflib.unified_diff(
-        twin.read_text(encoding="utf-8").splitlines(keepends=True),
+        twin_text(as_stored(read_twin(twin))).splitlines(keepends=True),
         twin_text(read_notebook(notebook)).splitlines(keepends=True),
         fromfile=str(twin),
         tofile=str(notebook),

@@ -113,8 +113,10 @@ def lesson_row(name: str) -> str:
     if not twin.exists():
         return f"| {number} | {SYLLABUS[name]} | in preparation | |"
     title, promise = title_and_promise(read_twin(twin))
+    # The heading of the column says it for all rows.
+    ability = promise.removeprefix("After this lesson you can ")
     links = f"[Colab]({colab_link(name)}), [Kaggle]({kaggle_link(name)})"
-    return f"| {number} | [{title}](notebooks/{name}.ipynb) | {promise} | {links} |"
+    return f"| {number} | [{title}](notebooks/{name}.ipynb) | {ability} | {links} |"
 
 
 def lesson_table() -> str:

@@ -46,6 +46,11 @@ def read_notebook(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def as_stored(notebook: NotebookNode) -> NotebookNode:
+    """Return a notebook as its file gives it back: nbformat sorts the keys of metadata."""
+    return nbformat.reads(notebook_text(notebook), as_version=4)
+
+
 def notebook_text(notebook: NotebookNode) -> str:
     """Return a notebook's file content, the same for the same cells and outputs."""
     _assign_ids(notebook)

@@ -76,6 +76,8 @@ def wrong_elements(expected: Tensor, received: Tensor) -> Tensor:
 def _number_kind(expected: Real, received: Any) -> str | None:
     if not isinstance(received, Real | np.generic | np.ndarray | Tensor):
         return "type"
+    if isinstance(received, Tensor):
+        received = received.detach()
     try:
         numbers = [torch.tensor(float(n), dtype=torch.float64) for n in (expected, received)]
     except (TypeError, ValueError, RuntimeError, OverflowError):
@@ -104,6 +106,11 @@ def technical_difference(expected: Any, received: Any) -> str | None:
         found = (technical_difference(e, r) for (_, e), (_, r) in parts)
         return next((part for part in found if part), None)
     if not isinstance(expected, Tensor):
+        if isinstance(received, Tensor) and received.requires_grad:
+            return (
+                "The number is right, but it is a tensor that keeps its whole autograd graph in "
+                "memory: return a plain number, with `.item()`."
+            )
         return None
     if expected.dtype != received.dtype:
         wanted, got = _dtype(expected), _dtype(received)

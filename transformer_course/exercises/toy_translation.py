@@ -62,7 +62,9 @@ def _rectangles(code: Callable, pairs: Pairs, bos: int, eos: int, pad: int) -> t
         "longest row of this batch, and `torch.tensor(rows)`.",
     ],
 )
-def collate(pairs: Pairs, bos: int, eos: int, pad: int) -> tuple[Tensor, Tensor, Tensor]:
+def collate(
+    pairs: list[tuple[list[int], list[int]]], bos: int, eos: int, pad: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, target in and target out as rectangles of ids."""
 
     def rectangle(rows: list[list[int]]) -> Tensor:
@@ -239,6 +241,16 @@ class _CutToShortest(_CollateSteps):
 class _FixedLength(_CollateSteps):
     def length(self, rows: list[list[int]]) -> int:
         return 10
+
+
+@collate.mistake(
+    "the rectangles lie on their side",
+    observed="The first axis is the token, the second the sentence.",
+    change="Batch first: one row for each sentence. `pad_sequence` needs `batch_first=True`.",
+)
+class _Sideways(_CollateSteps):
+    def rectangle(self, rows: list[list[int]], pad: int) -> Tensor:
+        return super().rectangle(rows, pad).T
 
 
 # --- masked mean -----------------------------------------------------------------------------
@@ -448,6 +460,17 @@ class _WithoutRightAndPadding(_SmoothedSteps):
 
 
 @smoothed_cross_entropy.mistake(
+    "the right token misses its part of the spread share",
+    observed="The right token gets `1 - smoothing` and each other one `smoothing / vocab`: the "
+    "shares sum to less than 1.",
+    change="The right token gets `1 - smoothing + smoothing / vocab`.",
+)
+class _RightMissesItsPart(_SmoothedSteps):
+    def wanted(self, right: Tensor, smoothing: float, pad: int) -> Tensor:
+        return (1 - smoothing) * right + smoothing / right.shape[-1] * (1 - right)
+
+
+@smoothed_cross_entropy.mistake(
     "`smoothing` and `1 - smoothing` are swapped",
     observed="With `smoothing=0` the right answer has no effect on the loss.",
     change="The right token gets the share `1 - smoothing`, which is the large one.",
@@ -632,8 +655,15 @@ class _NoamSteps:
     def choose(self, rising: float, falling: float) -> float:
         return min(rising, falling)
 
+    def number(self, step: int) -> int:
+        return step
+
+    def join(self, width: float, rising: float, falling: float) -> float:
+        return width * self.choose(rising, falling)
+
     def __call__(self, step: int, d_model: int, warmup: int) -> float:
-        return self.width(d_model) * self.choose(self.rising(step, warmup), self.falling(step))
+        step = self.number(step)
+        return self.join(self.width(d_model), self.rising(step, warmup), self.falling(step))
 
 
 @noam.mistake(
@@ -737,6 +767,36 @@ class _WarmupShare(_NoamSteps):
 class _FallsTooFast(_NoamSteps):
     def falling(self, step: int) -> float:
         return 1 / step
+
+
+@noam.mistake(
+    "the step is counted one too high",
+    observed="Step 1 gives twice the rate that it should: it is treated as step 2.",
+    change="Steps already count from 1: use `step` as it is.",
+)
+class _OneTooHigh(_NoamSteps):
+    def number(self, step: int) -> int:
+        return step + 1
+
+
+@noam.mistake(
+    "`d_model` counts in the falling branch only",
+    observed="During the warm-up the rate does not depend on `d_model`.",
+    change="Put the `min(...)` in brackets and multiply all of it by `d_model ** -0.5`.",
+)
+class _WidthInFallingOnly(_NoamSteps):
+    def join(self, width: float, rising: float, falling: float) -> float:
+        return self.choose(rising, width * falling)
+
+
+@noam.mistake(
+    "`d_model` counts in the rising branch only",
+    observed="After the warm-up the rate does not depend on `d_model`.",
+    change="Put the `min(...)` in brackets and multiply all of it by `d_model ** -0.5`.",
+)
+class _WidthInRisingOnly(_NoamSteps):
+    def join(self, width: float, rising: float, falling: float) -> float:
+        return self.choose(width * rising, falling)
 
 
 # --- training step ---------------------------------------------------------------------------
@@ -953,3 +1013,27 @@ class _StepTooEarly(_TrainingSteps):
         optimizer.step()
         optimizer.zero_grad()
         loss.backward()
+
+
+@training_step.mistake(
+    "the labels are smoothed",
+    observed="The loss is higher than wanted: it has a floor.",
+    change="Leave `label_smoothing` out; here the plain loss is asked for.",
+)
+class _Smoothed(_TrainingSteps):
+    def loss(self, scores: Tensor, targets: Tensor, pad: int) -> Tensor:
+        return nn.functional.cross_entropy(
+            scores.flatten(0, 1), targets.flatten(), ignore_index=pad, label_smoothing=0.1
+        )
+
+
+@training_step.mistake(
+    "it is the broken step, with all its bugs",
+    observed="The results are those of `broken_training_step`.",
+    change="Look at its first, second and third line: what may the decoder read, which tokens "
+    "count, and what happens to the gradients of the step before?",
+)
+class _AllBugs(_TrainingSteps):
+    reads = _ReadsAnswer.reads
+    loss = _PaddingInLoss.loss
+    update = _GradientsPileUp.update

@@ -20,7 +20,7 @@ from transformer_course.translation.recipes import RECIPES
 from transformer_course.translation.schedule import noam, warmup_cosine
 from transformer_course.translation.text import BOS, EOS, PAD, UNK, Vocabulary, WordTokenizer
 from transformer_course.translation.text_files import files_corpus
-from transformer_course.translation.toy_language import toy_corpus
+from transformer_course.translation.toy_language import toy_corpus, translate_by_rule
 from transformer_course.translation.training import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator, toy_checkpoint
 
@@ -54,5 +54,6 @@ __all__ = [
     "smoothed_cross_entropy",
     "toy_checkpoint",
     "toy_corpus",
+    "translate_by_rule",
     "warmup_cosine",
 ]

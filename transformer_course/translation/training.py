@@ -248,8 +248,8 @@ class Trainer:
             factor = settings.learning_rate
             return factor * noam(self.step + 1, self.model.config.d_model, warmup)
         # The middle of the step: its beginning would waste the first step, its end the last one.
-        middle = min(1.0, self.progress + 0.5 / settings.steps)
-        return warmup_cosine(middle, settings.learning_rate, settings.warmup)
+        half_a_step = 0.5 / settings.steps if settings.minutes is None else 0.0
+        return warmup_cosine(self.progress + half_a_step, settings.learning_rate, settings.warmup)
 
     def update(self, batch: Batch) -> None:
         """Take one step: loss, gradient, new weights; see :class:`TrainingSettings`.
