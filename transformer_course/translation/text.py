@@ -4,7 +4,7 @@ import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import spacy
 import spacy.lang
@@ -133,5 +133,11 @@ class WordTokenizer:
 
 def split_words(text: str, language: str) -> list[str]:
     """Cut a sentence into words and punctuation marks by spaCy's rules for the language."""
+    return list(_split_words(text, language))
+
+
+# A corpus is cut twice, for its vocabulary and for its ids.
+@lru_cache(maxsize=2**17)
+def _split_words(text: str, language: str) -> tuple[str, ...]:
     tokens = _spacy_pipeline(language).tokenizer(text)
-    return [token.text for token in tokens if not token.is_space]
+    return tuple(token.text for token in tokens if not token.is_space)
