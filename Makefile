@@ -12,7 +12,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint book notebooks stamp
+.PHONY: help lab test lint book notebooks stamp bench
 
 help:
 	@echo "make lab        open the course in JupyterLab"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
 	@echo "make notebooks  execute all notebooks again from their text twins"
+	@echo "make bench      measure again what stands in benchmarks/results; minutes, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of the address"
 
 lab: $(LEARNER)
@@ -51,6 +52,10 @@ book: $(AUTHOR)
 notebooks: $(AUTHOR)
 	@echo "Executing the notebooks"
 	@$(BIN)/python -m tools.notebooks build
+
+bench: $(AUTHOR)
+	@$(BIN)/python -m benchmarks.toy_training
+	@$(BIN)/python -m benchmarks.exercise_checks
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp
