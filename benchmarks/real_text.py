@@ -4,7 +4,6 @@ The folder must hold train.en.gz, train.fr.gz, test_2016_flickr.en.gz, test_2016
 """
 
 import argparse
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +22,8 @@ def main() -> None:
     recipe = RECIPES["files"]
     recipe = replace(recipe, training=replace(recipe.training, minutes=options.minutes))
     run = Run("files", recipe, options.data / "train.en.gz", options.data / "train.fr.gz")
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = run.trainer(Path(folder))
-        curve = trainer.train()
+    trainer = run.trainer()
+    curve = trainer.train()
     pairs = read_pairs(
         options.data / "test_2016_flickr.en.gz", options.data / "test_2016_flickr.fr.gz"
     )

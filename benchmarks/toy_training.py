@@ -4,7 +4,8 @@ from dataclasses import replace
 from statistics import median
 
 from benchmarks.results_file import write_results
-from transformer_course.translation import RECIPES, Trainer, Translator, evaluate, toy_corpus
+from transformer_course.translation import RECIPES, evaluate, toy_corpus
+from transformer_course.translation.runs import Run
 
 SEEDS = (0, 1, 2)
 
@@ -12,16 +13,15 @@ SEEDS = (0, 1, 2)
 def main() -> None:
     """Train and score; print and write a row for each seed and the medians."""
     corpus, recipe = toy_corpus(), RECIPES["toy"]
-    train, dev = corpus.split("train"), corpus.split("dev")
     rows = []
     for seed in SEEDS:
-        translator = Translator.from_pairs(train, ("en", "fr"), seed=seed, **recipe.sizes)
         # One look at the end, so that nothing but training is on the clock.
         settings = replace(recipe.training, seed=seed, evaluate_every=recipe.training.steps)
-        last = Trainer(translator, train, dev, settings).train()[-1]
+        trainer = Run("toy", replace(recipe, training=settings)).trainer()
+        last = trainer.train()[-1]
         row = {"seed": seed, "train_seconds": last["seconds"]}
         for split in ("dev", "test", "test_combinations"):
-            scores = evaluate(translator, corpus.split(split))
+            scores = evaluate(trainer.translator, corpus.split(split))
             row[f"{split}_exact_match"] = scores["exact_match"]
             row[f"{split}_alignment_accuracy"] = round(scores["alignment_accuracy"], 4)
         rows.append(row)

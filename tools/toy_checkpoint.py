@@ -3,9 +3,6 @@
 Run it after each change of the toy language or of its recipe: python -m tools.toy_checkpoint
 """
 
-import tempfile
-from pathlib import Path
-
 from transformer_course.translation import RECIPES, evaluate, toy_checkpoint
 from transformer_course.translation.runs import Run
 
@@ -13,9 +10,8 @@ from transformer_course.translation.runs import Run
 def main() -> None:
     """Train from random weights, score both test splits, replace the shipped checkpoint."""
     run = Run("toy", RECIPES["toy"])
-    with tempfile.TemporaryDirectory() as folder:
-        trainer = run.trainer(Path(folder))
-        trainer.train()
+    trainer = run.trainer()
+    trainer.train()
     corpus = run.load_corpus()
     scores = {
         split: evaluate(trainer.translator, corpus.split(split))

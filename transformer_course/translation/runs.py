@@ -1,5 +1,6 @@
 """A training run on disk: what was asked for, and what came of it."""
 
+import os
 import platform
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -80,11 +81,8 @@ class Run:
         content = asdict(self) | {
             "source": self.source and str(self.source.resolve()),
             "target": self.target and str(self.target.resolve()),
-            "date": date.today().isoformat(),
-            "machine": f"{platform.machine()}, {torch.get_num_threads()} threads",
-            "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
         }
-        write_json(folder / RUN_FILE, content | notes)
+        write_json(folder / RUN_FILE, content | circumstances() | notes)
 
     def load_corpus(self) -> Corpus:
         """Make or read the sentences."""
@@ -92,8 +90,8 @@ class Run:
             return files_corpus(self.source, self.target)
         return toy_corpus()
 
-    def trainer(self, output: Path) -> Trainer:
-        """Build the untrained translator and the trainer that writes to ``output``."""
+    def trainer(self, output: Path | None = None) -> Trainer:
+        """Build the untrained translator and its trainer, which writes to ``output`` if given."""
         corpus = self.load_corpus()
         train, dev = corpus.split("train"), corpus.split("dev")
         translator = Translator.from_pairs(
@@ -104,6 +102,15 @@ class Run:
             **self.recipe.sizes,
         )
         return Trainer(translator, train, dev, self.recipe.training, output)
+
+
+def circumstances() -> dict[str, Any]:
+    """Return the date, the machine and the versions, which belong beside whatever is measured."""
+    return {
+        "date": date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
+    }
 
 
 def make_output_folder(folder: Path) -> None:
