@@ -74,6 +74,17 @@ def complaints(notebook: NotebookNode) -> Iterator[str]:
                 yield f"{where} shows a memory address, which differs in every run"
 
 
+def keep_measurements(notebook: NotebookNode, stored: NotebookNode) -> None:
+    """Let cells tagged ``measured`` keep their stored outputs as long as their source is the same.
+
+    A measured time differs in every run, and a rebuild should change only what somebody changed.
+    """
+    outputs = {cell.source: cell.outputs for cell in stored.cells if "outputs" in cell}
+    for cell in notebook.cells:
+        if "measured" in cell.metadata.get("tags", []):
+            cell.outputs = outputs.get(cell.source) or cell.outputs
+
+
 def stabilise(notebook: NotebookNode) -> None:
     """Remove what depends on this machine or on this run from the metadata."""
     notebook.metadata.language_info.pop("version", None)
@@ -81,8 +92,10 @@ def stabilise(notebook: NotebookNode) -> None:
         cell.metadata.pop("execution", None)
 
 
-def build(twin: Path) -> list[str]:
+def build(twin: Path, measure: bool = False) -> list[str]:
     """Write a lesson's notebook from its text twin, which is put into its canonical form first.
+
+    ``measure`` replaces the stored outputs of measured cells by new ones.
 
     Returns
     -------
@@ -96,6 +109,8 @@ def build(twin: Path) -> list[str]:
     execute(notebook, notebook_of(twin).parent)
     wrong = list(complaints(notebook))
     if not wrong:
+        if not measure and notebook_of(twin).exists():
+            keep_measurements(notebook, read_notebook(notebook_of(twin)))
         stabilise(notebook)
         text = KERNEL_FILE.sub("ipykernel/cell.py", notebook_text(notebook))
         write_if_changed(notebook_of(twin), text)
@@ -116,12 +131,12 @@ def difference(twin: Path) -> str:
     return "".join(lines)
 
 
-def _build_all(twins: list[Path]) -> int:
+def _build_all(twins: list[Path], measure: bool) -> int:
     failed = 0
     for twin in twins:
         start = time.perf_counter()
         try:
-            wrong = build(twin.resolve())
+            wrong = build(twin.resolve(), measure)
         except (CellExecutionError, OSError, ValueError) as error:
             wrong = [str(error)]
         seconds = time.perf_counter() - start
@@ -147,10 +162,11 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="execute and write notebooks")
     building.add_argument("twins", nargs="*", type=Path, help="text twins (default: all)")
+    building.add_argument("--measure", action="store_true", help="measure all times anew")
     commands.add_parser("check", help="compare each notebook with its text twin")
     arguments = parser.parse_args()
     if arguments.command == "build":
-        return _build_all(arguments.twins or lesson_twins())
+        return _build_all(arguments.twins or lesson_twins(), arguments.measure)
     return _check_all()
 
 

@@ -131,9 +131,9 @@ def test_figures_say_what_to_see_and_name_their_axes(name):
     axes = PICTURES[name]().figure.axes
     assert dict(mpl.rcParams) == before
     assert axes[0].get_title(loc="left")
-    assert axes[-1].get_ylabel()
-    assert any(part.get_xlabel() for part in axes)
-    assert all(part.get_ylabel() for part in axes)
+    graphs = [part for part in axes if part.axison]  # a diagram has no axes to name
+    assert not graphs or any(part.get_xlabel() for part in graphs)
+    assert all(part.get_ylabel() for part in graphs)
 
 
 def test_the_same_picture_is_the_same_bytes_in_another_kernel():

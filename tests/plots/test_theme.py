@@ -40,6 +40,11 @@ def test_text_is_legible_on_the_card(colour):
     assert contrast(colour, theme.CARD) >= TEXT_CONTRAST
 
 
+@pytest.mark.parametrize("colour", theme.COLOURS.values())
+def test_words_are_legible_in_boxes_of_every_colour(colour):
+    assert contrast(theme.INK, theme.tinted(colour)) >= TEXT_CONTRAST
+
+
 @pytest.mark.parametrize("colour", [*theme.SERIES, *theme.SHADES, theme.COLOURS["position"]])
 def test_lines_are_visible_on_the_card(colour):
     assert contrast(colour, theme.CARD) >= LINE_CONTRAST

@@ -17,6 +17,7 @@ import altair as alt
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 NAME = "transformer_course"
@@ -44,6 +45,9 @@ SHADES = ("#00283F", "#004F7C", "#0072B2", "#4396C8")
 """Shades of the position's colour, for positions in several widths of the model."""
 DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3))
 """Stroke patterns that go with SERIES, so that no line is known by its colour alone."""
+
+TINT = 0.82
+"""Share of white in the filling of a box whose edge has the full colour."""
 
 SEQUENTIAL = "viridis"
 """The map for values from 0 upwards, such as attention weights."""
@@ -111,7 +115,8 @@ def altair_theme() -> alt.theme.ThemeConfig:
     }
 
 
-def _points(pixels: float) -> float:
+def points(pixels: float) -> float:
+    """Convert a font size from pixels to the points that matplotlib counts in."""
     return pixels * 72 / PIXELS_PER_INCH
 
 
@@ -129,9 +134,9 @@ MATPLOTLIB_THEME = MappingProxyType(
         "axes.titlelocation": "left",
         "axes.titleweight": "bold",
         # matplotlib's font is wider than a browser's.
-        "axes.titlesize": _points(0.9 * TITLE_SIZE),
+        "axes.titlesize": points(0.9 * TITLE_SIZE),
         "axes.titlepad": 10,
-        "axes.labelsize": _points(TEXT_SIZE),
+        "axes.labelsize": points(TEXT_SIZE),
         "axes.grid": True,
         "axes.axisbelow": True,
         "axes.spines.top": False,
@@ -142,12 +147,12 @@ MATPLOTLIB_THEME = MappingProxyType(
         "ytick.color": MUTED,
         "xtick.labelcolor": INK,
         "ytick.labelcolor": INK,
-        "xtick.labelsize": _points(SMALL_SIZE),
-        "ytick.labelsize": _points(SMALL_SIZE),
-        "legend.fontsize": _points(SMALL_SIZE),
+        "xtick.labelsize": points(SMALL_SIZE),
+        "ytick.labelsize": points(SMALL_SIZE),
+        "legend.fontsize": points(SMALL_SIZE),
         "legend.frameon": False,
         "lines.linewidth": 1.8,
-        "font.size": _points(TEXT_SIZE),
+        "font.size": points(TEXT_SIZE),
         # The one family that comes with matplotlib, so that pictures are the same everywhere.
         "font.family": "DejaVu Sans",
     }
@@ -160,6 +165,11 @@ def matplotlib_theme() -> ContextDecorator:
     The reader's own matplotlib settings stay as they are.
     """
     return mpl.rc_context(dict(MATPLOTLIB_THEME))
+
+
+def tinted(colour: str) -> str:
+    """Return a colour mixed with white, light enough for words on it."""
+    return to_hex([TINT + (1 - TINT) * part for part in to_rgb(colour)])
 
 
 def blank_axes(height: int = 320, rows: int = 1) -> list[Axes]:
