@@ -9,6 +9,7 @@ import nbformat
 import pytest
 
 from tools import notebooks, stamp, twins
+from transformer_course.syllabus import LESSONS
 
 LESSON = """\
 # 99. A lesson
@@ -47,7 +48,7 @@ def write_lesson(folder: Path, *code: str, tags: str = "") -> Path:
 def test_every_notebook_has_a_twin_and_a_place_in_the_syllabus():
     stems = {path.stem for path in (stamp.ROOT / "notebooks").glob("*.ipynb")}
     assert stems == {twin.stem for twin in twins.lesson_twins()}
-    assert stems <= stamp.SYLLABUS.keys()
+    assert stems <= LESSONS.keys()
 
 
 @lessons
@@ -59,6 +60,13 @@ def test_notebook_and_twin_are_in_sync(twin):
 def test_stored_outputs_are_fit_to_publish(twin):
     notebook = twins.read_notebook(twins.notebook_of(twin))
     assert list(notebooks.complaints(notebook)) == []
+
+
+@lessons
+def test_measured_outputs_are_not_compared(twin):
+    for cell in twins.read_twin(twin).cells:
+        tags = set(cell.metadata.get("tags", []))
+        assert "measured" not in tags or "nbval-ignore-output" in tags
 
 
 @lessons
@@ -161,6 +169,25 @@ def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
     assert notebooks.difference(twin) == ""
     # The author's own progress is out of the kernel's reach.
     assert not (tmp_path / "home").exists()
+
+
+def test_measured_outputs_stay_while_their_source_is_the_same(tmp_path):
+    code = "import time\nprint(time.monotonic_ns())"
+    twin = write_lesson(tmp_path, code, tags="measured")
+
+    def printed() -> str:
+        return twins.read_notebook(twins.notebook_of(twin)).cells[-1].outputs[0].text
+
+    assert notebooks.build(twin) == []
+    first = printed()
+    assert notebooks.build(twin) == []
+    assert printed() == first
+    assert notebooks.build(twin, measure=True) == []
+    second = printed()
+    assert second != first
+    twin.write_text(twin.read_text().replace("print(", "print(2 *"), encoding="utf-8")
+    assert notebooks.build(twin) == []
+    assert printed() != second
 
 
 def output(kind: str, **content: str) -> nbformat.NotebookNode:

@@ -22,25 +22,11 @@ from tools.twins import (
     twin_text,
     write_if_changed,
 )
+from transformer_course.syllabus import LESSONS
 
 README = ROOT / "README.md"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
 CLONE = re.compile(r"git clone \S+")
-
-SYLLABUS = {
-    "00_start_here": "Start here",
-    "01_positional_encoding": "Positional encoding",
-    "02_attention": "Attention",
-    "03_multi_head_attention": "Multi-head attention",
-    "04_feed_forward": "Feed-forward",
-    "05_layers": "Encoder and decoder layers",
-    "06_transformer": "The Transformer",
-    "07_toy_translation": "Training a toy translation",
-    "08_decoding": "Decoding",
-    "09_real_translation": "Real translation",
-    "10_variants": "Variants",
-    "11_pretrained": "A real pretrained translator",
-}
 
 
 def repository() -> str:
@@ -111,7 +97,7 @@ def lesson_row(name: str) -> str:
     number = name.split("_")[0]
     twin = ROOT / "notebooks" / "text" / f"{name}.md"
     if not twin.exists():
-        return f"| {number} | {SYLLABUS[name]} | in preparation | |"
+        return f"| {number} | {LESSONS[name]} | in preparation | |"
     title, promise = title_and_promise(read_twin(twin))
     # The heading of the column says it for all rows.
     ability = promise.removeprefix("After this lesson you can ")
@@ -122,7 +108,7 @@ def lesson_row(name: str) -> str:
 def lesson_table() -> str:
     """Return the lesson table of the README."""
     head = ["| | Lesson | What you can do after it | Open it in |", "|---|---|---|---|"]
-    return "\n".join(head + [lesson_row(name) for name in SYLLABUS]) + "\n"
+    return "\n".join(head + [lesson_row(name) for name in LESSONS]) + "\n"
 
 
 def stamped_readme(text: str) -> str:

@@ -1,61 +1,85 @@
 """Remember which exercises are solved, in a file that belongs to the learner.
 
-The file is ``progress.json`` in the folder ``TRANSFORMER_COURSE_HOME``, by default
-``~/.transformer_course``: a JSON object whose entry "solved" maps "lesson.exercise" to the UTC time
-of the first right answer.
+It is ``progress.jsonl`` in the folder ``TRANSFORMER_COURSE_HOME``, by default
+``~/.transformer_course``. Each line is a JSON object with the name of an exercise and the UTC time
+of the first right answer. A line is only ever added at the end, so that two notebooks can write at
+the same time, and a line that makes no sense spoils no other.
+
+Whoever learns on two machines copies the file of one into the folder of the other under a name such
+as ``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count.
 """
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from transformer_course.files import atomic_write
-
 
 def progress_file() -> Path:
-    """Return the path of the progress file, which need not exist."""
+    """Return the path of the progress file, which need not exist.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no home folder.
+    """
     home = os.environ.get("TRANSFORMER_COURSE_HOME")
-    return (Path(home) if home else Path.home() / ".transformer_course") / "progress.json"
+    return (Path(home) if home else Path.home() / ".transformer_course") / "progress.jsonl"
 
 
 def solved() -> dict[str, str]:
-    """Return the time of the first right answer of each solved exercise.
+    """Return the time of the first right answer of each solved exercise, ``"lesson.exercise"``.
 
-    A missing, unreadable or damaged file counts as no progress; nothing is raised.
+    A file that is missing or cannot be read counts as no progress; nothing is raised.
     """
-    return _read() or {}
+    times: dict[str, str] = {}
+    for exercise, time in sorted(_entries(), key=lambda entry: entry[1]):
+        times.setdefault(exercise, time)
+    return times
 
 
 def record(exercise: str) -> bool:
-    """Note that an exercise is solved, and return whether that could be saved.
-
-    The file is read again and replaced in one step, so that neither a reader nor a second notebook
-    meets half a file. A damaged file is kept beside the new one.
-    """
-    entries = _read()
-    if entries and exercise in entries:
+    """Note that an exercise is solved, and return whether that could be saved."""
+    if exercise in solved():
         return True
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    text = json.dumps({"solved": {**(entries or {}), exercise: now}}, indent=1, sort_keys=True)
     try:
-        file = progress_file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if entries is None:
-            file.replace(file.with_suffix(".damaged.json"))
-        with atomic_write(file) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        _append(progress_file(), json.dumps({"exercise": exercise, "solved": now}))
     except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return False
     return True
 
 
-def _read() -> dict[str, str] | None:
-    """Return what the file holds, nothing if there is none, and None if it makes no sense."""
+def _append(path: Path, line: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+") as file:
+        file.seek(0)
+        # An earlier line may have been cut short, by a full disk for example.
+        start = "" if file.read()[-1:] in (b"", b"\n") else "\n"
+        file.write(f"{start}{line}\n".encode())
+
+
+def _entries() -> Iterator[tuple[str, str]]:
+    """Yield exercise and time of every line that makes sense."""
+    for line in _lines():
+        try:
+            entry = json.loads(line)
+            yield str(entry["exercise"]), str(entry["solved"])
+        except (ValueError, LookupError, TypeError):
+            continue
+
+
+def _lines() -> Iterator[bytes]:
+    for file in _files():
+        try:
+            yield from file.read_bytes().splitlines()
+        except OSError:
+            continue
+
+
+def _files() -> list[Path]:
     try:
-        entries = json.loads(progress_file().read_text(encoding="utf-8"))["solved"]
-        return {name: str(time) for name, time in entries.items()}
-    except (FileNotFoundError, NotADirectoryError, RuntimeError):
-        return {}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        return None
+        return sorted(progress_file().parent.glob("progress*.jsonl"))
+    except (OSError, RuntimeError):
+        return []

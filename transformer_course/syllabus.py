@@ -1,0 +1,20 @@
+"""The lessons, in the order in which they are meant to be read.
+
+The name of a lesson, without its number, is also the name of its exercises and its tests.
+"""
+
+LESSONS = {
+    "00_start_here": "Start here",
+    "01_positional_encoding": "Positional encoding",
+    "02_attention": "Attention",
+    "03_multi_head_attention": "Multi-head attention",
+    "04_feed_forward": "Feed-forward",
+    "05_layers": "Encoder and decoder layers",
+    "06_transformer": "The Transformer",
+    "07_toy_translation": "Training a toy translation",
+    "08_decoding": "Decoding",
+    "09_real_translation": "Real translation",
+    "10_variants": "Variants",
+    "11_pretrained": "A real pretrained translator",
+}
+"""The title of each lesson by the name of its notebook."""
