@@ -1,4 +1,4 @@
-"""The command line: ``transformer-course train | evaluate | translate``."""
+"""The command line: ``transformer-course train | evaluate | translate | doctor``."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transformer_course import __version__
+from transformer_course import __version__, doctor
 from transformer_course.translation.evaluation import evaluate
 from transformer_course.translation.recipes import RECIPES, recipe_for
 from transformer_course.translation.runs import RUN_FILE, Run, make_output_folder
@@ -24,16 +24,18 @@ USER_ERRORS = (ValueError, OSError, FloatingPointError)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
-    It is 0 if all is done, 2 if something went wrong that the user can mend, 130 after Ctrl-C.
+    It is 0 if all is done, 1 if the doctor has advice, 2 if something went wrong that the user can
+    mend, 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments)
     options.command_line = shlex.join(["transformer-course", *arguments])
     try:
-        options.command(options)
+        status = options.command(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("transformer-course: interrupted.", file=sys.stderr)
         return 130  # 128 + SIGINT, as shells count
@@ -42,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"transformer-course: {_sentence(error)}", file=sys.stderr)
         return 2
-    return 0
+    return status
 
 
 def _sentence(error: Exception) -> str:
@@ -82,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     translate.set_defaults(command=_translate)
     translate.add_argument("checkpoint", type=Path, help="the folder that train wrote")
     translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
+
+    examine = commands.add_parser("doctor", help="examine this machine and the installation")
+    examine.set_defaults(command=_doctor)
     return parser
 
 
@@ -138,6 +143,15 @@ def _translate(options: argparse.Namespace) -> None:
     translator = Translator.load(options.checkpoint)
     for translation in translator.translate(options.sentences or _standard_input()):
         print(translation)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    findings = doctor.examine()
+    for finding in findings:
+        print(f"{'!!' if finding.advice else 'ok'}  {finding.subject}: {finding.found}")
+        if finding.advice:
+            print(f"    {finding.advice}")
+    return int(any(finding.advice for finding in findings))
 
 
 def _standard_input() -> list[str]:

@@ -1,12 +1,8 @@
-"""Inside a notebook: the set-up of every lesson, the source it is about, the machine it runs on."""
+"""Inside a notebook: the set-up of every lesson, and the source that a lesson is about."""
 
 import inspect
-import os
-import platform
 from collections.abc import Callable
-from pathlib import Path
 
-import torch
 from IPython.display import display
 
 
@@ -41,25 +37,3 @@ def show_source(thing: type | Callable[..., object]) -> None:
         {"text/markdown": f"````python\n{source}\n````", "text/plain": source},
         raw=True,
     )
-
-
-def environment_report() -> dict[str, str]:
-    """Return what this machine brings: versions, processor, threads, memory and GPU."""
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "system": f"{platform.system()} {platform.machine()}",
-        "processors": str(os.cpu_count()),
-        "threads": str(torch.get_num_threads()),
-        "memory": _memory(),
-        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
-    }
-
-
-def _memory() -> str:
-    """Return the size of the main memory in GiB; only Linux tells it as a file."""
-    table = Path("/proc/meminfo")
-    if not table.exists():
-        return "unknown"
-    kibibytes = int(table.read_text(encoding="ascii").split()[1])
-    return f"{kibibytes / 2**20:.1f} GiB"
