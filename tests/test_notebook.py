@@ -3,9 +3,11 @@
 import altair as alt
 import pytest
 
+from tools.stamp import repository
 from transformer_course import notebook
 from transformer_course.model.attention import causal_mask
 from transformer_course.model.feed_forward import FeedForward
+from transformer_course.syllabus import colab_link
 
 
 def test_setup_says_the_same_each_time(capsys):
@@ -36,3 +38,14 @@ def test_source_is_a_python_block(thing, monkeypatch):
 def test_source_of_something_else(thing):
     with pytest.raises(TypeError, match="it wants a class or function written in Python"):
         notebook.show_source(thing)
+
+
+def test_lessons_are_found_beside_each_other(monkeypatch):
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    assert notebook.lesson_address("05_layers") == "05_layers.ipynb"
+
+
+def test_lessons_are_found_from_colab(monkeypatch):
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
+    address = notebook.lesson_address("05_layers")
+    assert address == colab_link(repository(), "05_layers")

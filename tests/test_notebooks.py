@@ -84,17 +84,6 @@ def test_stamps_are_in_step():
 # Stamping
 
 
-def test_links_lead_to_the_notebook(monkeypatch):
-    monkeypatch.setattr(stamp, "repository", lambda: "https://github.com/owner/name")
-    assert stamp.colab_link("01_x") == (
-        "https://colab.research.google.com/github/owner/name/blob/main/notebooks/01_x.ipynb"
-    )
-    assert stamp.kaggle_link("01_x") == (
-        "https://kaggle.com/kernels/welcome?src="
-        "https://raw.githubusercontent.com/owner/name/main/notebooks/01_x.ipynb"
-    )
-
-
 def test_fork_changes_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(stamp, "repository", lambda: "https://github.com/owner/name")
     notebook = twins.read_twin(write_lesson(tmp_path))

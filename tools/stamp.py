@@ -22,7 +22,7 @@ from tools.twins import (
     twin_text,
     write_if_changed,
 )
-from transformer_course.syllabus import LESSONS
+from transformer_course.syllabus import LESSONS, colab_link, kaggle_link
 
 README = ROOT / "README.md"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
@@ -35,22 +35,10 @@ def repository() -> str:
     return project["urls"]["repository"].rstrip("/")
 
 
-def colab_link(name: str) -> str:
-    """Return the address that opens a lesson in Colab."""
-    path = repository().removeprefix("https://github.com/")
-    return f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{name}.ipynb"
-
-
-def kaggle_link(name: str) -> str:
-    """Return the address that opens a copy of a lesson in Kaggle."""
-    path = repository().removeprefix("https://github.com/")
-    raw = f"https://raw.githubusercontent.com/{path}/main/notebooks/{name}.ipynb"
-    return f"https://kaggle.com/kernels/welcome?src={raw}"
-
-
 def links_cell(name: str) -> str:
     """Return the line of links at the top of a lesson."""
-    return f"[Open in Colab]({colab_link(name)}) | [Open in Kaggle]({kaggle_link(name)})"
+    colab, kaggle = colab_link(repository(), name), kaggle_link(repository(), name)
+    return f"[Open in Colab]({colab}) | [Open in Kaggle]({kaggle})"
 
 
 def setup_cell() -> str:
@@ -101,7 +89,8 @@ def lesson_row(name: str) -> str:
     title, promise = title_and_promise(read_twin(twin))
     # The heading of the column says it for all rows.
     ability = promise.removeprefix("After this lesson you can ")
-    links = f"[Colab]({colab_link(name)}), [Kaggle]({kaggle_link(name)})"
+    colab, kaggle = colab_link(repository(), name), kaggle_link(repository(), name)
+    links = f"[Colab]({colab}), [Kaggle]({kaggle})"
     return f"| {number} | [{title}](notebooks/{name}.ipynb) | {ability} | {links} |"
 
 

@@ -1,9 +1,13 @@
 """Inside a notebook: the set-up of every lesson, and the source that a lesson is about."""
 
 import inspect
+import os
 from collections.abc import Callable
+from importlib import metadata
 
 from IPython.display import display
+
+from transformer_course.syllabus import colab_link
 
 
 def setup() -> None:
@@ -12,6 +16,19 @@ def setup() -> None:
     import transformer_course.plots  # noqa: F401
 
     print("Ready.")
+
+
+def lesson_address(lesson: str) -> str:
+    """Return the address that opens a lesson, such as ``05_layers``, from where the reader is.
+
+    In JupyterLab that is the file beside this one. Colab has only one file open, so there it is
+    the address of the other in the repository.
+    """
+    if "COLAB_RELEASE_TAG" not in os.environ:
+        return f"{lesson}.ipynb"
+    urls = metadata.metadata("transformer-course").get_all("Project-URL") or []
+    addresses = dict(url.split(", ", 1) for url in urls)
+    return colab_link(addresses["repository"], lesson)
 
 
 def show_source(thing: type | Callable[..., object]) -> None:

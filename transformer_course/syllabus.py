@@ -18,3 +18,16 @@ LESSONS = {
     "11_pretrained": "A real pretrained translator",
 }
 """The title of each lesson by the name of its notebook."""
+
+
+def colab_link(repository: str, lesson: str) -> str:
+    """Return the address that opens a lesson of the repository in Colab."""
+    path = repository.removeprefix("https://github.com/")
+    return f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{lesson}.ipynb"
+
+
+def kaggle_link(repository: str, lesson: str) -> str:
+    """Return the address that opens a copy of a lesson of the repository in Kaggle."""
+    path = repository.removeprefix("https://github.com/")
+    raw = f"https://raw.githubusercontent.com/{path}/main/notebooks/{lesson}.ipynb"
+    return f"https://kaggle.com/kernels/welcome?src={raw}"

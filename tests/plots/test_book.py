@@ -7,6 +7,7 @@ from bs4 import BeautifulSoup
 from docutils import nodes
 
 from transformer_course.plots.book import PictureRenderer, chart_html
+from transformer_course.plots.course_map import course_map
 from transformer_course.plots.renderer import PNG, VEGA_LITE
 
 SPEC = {"description": 'Says "5 < 6"', "title": "</script><b>"}
@@ -47,6 +48,13 @@ def test_figure_gets_its_text_alternative_and_follows_the_width_of_the_page():
     assert image["alt"] == "A rising line."
     assert image["width"] == "300"
     assert "height" not in image
+
+
+def test_the_map_leads_to_the_pages_of_the_book():
+    html = course_map(lambda lesson: f"{lesson}.ipynb").html
+    (node,) = PictureRenderer.handle_mime(None, output("text/html", html), inline=False)
+    assert 'href="05_layers.html"' in node.astext()
+    assert ".ipynb" not in node.astext()
 
 
 @pytest.mark.parametrize("data", [output(PNG, b""), output("text/html", "<b>")])

@@ -4,6 +4,7 @@ import json
 from html import escape
 from typing import Any, ClassVar
 
+from transformer_course.plots.course_map import CLASS
 from transformer_course.plots.renderer import PNG, VEGA_LITE
 
 
@@ -45,6 +46,11 @@ class PictureRenderer:
             from docutils import nodes
 
             return [nodes.raw("", chart_html(data.content), format="html")]
+        if data.mime_type == "text/html" and f'class="{CLASS}"' in data.content:
+            from docutils import nodes
+
+            # The pages of the book stand beside each other as the notebooks do.
+            return [nodes.raw("", data.content.replace('.ipynb"', '.html"'), format="html")]
         if data.mime_type == PNG and "alt" in data.output_metadata.get(PNG, {}):
             return _figure(renderer, data)
         return None

@@ -1,0 +1,164 @@
+"""The whole model as one map, each part of which leads to its lesson."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from transformer_course.plots.theme import CARD, COLOURS, FONT, INK, MUTED, SERIES, tinted
+
+CLASS = "course-map"
+"""Class of the map's element: the book finds the map by it."""
+
+Address = Callable[[str], str]
+"""From the name of a lesson, such as ``05_layers``, to the address that opens it."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A box of the map.
+
+    Attributes
+    ----------
+    name
+        What the part is called.
+    lesson
+        The lesson where the learner builds it; empty for what is no part of the model.
+    colour
+        The colour of its edge.
+    """
+
+    name: str
+    lesson: str = ""
+    colour: str = MUTED
+
+
+EMBEDDINGS = Part("Embeddings", "06_transformer")
+POSITIONS = Part("Positional encoding", "01_positional_encoding", COLOURS["position"])
+ADD_NORM = Part("Add and layer norm", "05_layers")
+FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SERIES[1])
+
+BEFORE_ENCODER = (Part("English: the cat sleeps"), EMBEDDINGS, POSITIONS)
+ENCODER_LAYER = (
+    Part("Self-attention", "02_attention", COLOURS["query"]),
+    ADD_NORM,
+    FEED_FORWARD,
+    ADD_NORM,
+)
+AFTER_ENCODER = (
+    Part(
+        "Memory: a vector for each English word, which every cross-attention reads",
+        "05_layers",
+        COLOURS["memory"],
+    ),
+)
+BEFORE_DECODER = (Part("French so far: le chat"), EMBEDDINGS, POSITIONS)
+DECODER_LAYER = (
+    Part("Masked self-attention, in several heads", "03_multi_head_attention", COLOURS["query"]),
+    ADD_NORM,
+    Part("Cross-attention: reads the memory", "03_multi_head_attention", COLOURS["memory"]),
+    ADD_NORM,
+    FEED_FORWARD,
+    ADD_NORM,
+)
+AFTER_DECODER = (
+    Part("Output layer: a score for each French word", "06_transformer"),
+    Part("Softmax: the next word is dort", "00_start_here"),
+)
+TRAINING = Part("Training: from random numbers to a translator", "07_toy_translation")
+
+TITLE = "Each part of the model leads to the lesson where you build it"
+DESCRIPTION = (
+    "Map of the Transformer. The encoder turns an English sentence into the memory, one vector for "
+    "each word; the decoder reads the memory and the French words so far, and scores the next one."
+)
+
+
+class CourseMap:
+    """The map as a piece of HTML, with its text alternative."""
+
+    def __init__(self, html: str) -> None:
+        self.html = html
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": DESCRIPTION}
+
+    def __repr__(self) -> str:
+        return DESCRIPTION
+
+
+def course_map(address: Address) -> CourseMap:
+    """Draw the whole model; each part of it is a link to the lesson where it is built.
+
+    Parameters
+    ----------
+    address
+        Gives the address of a lesson's notebook, such as
+        :func:`transformer_course.notebook.lesson_address`.
+    """
+    encoder = _column(
+        "Encoder: reads", BEFORE_ENCODER, "encoder layer", ENCODER_LAYER, AFTER_ENCODER, address
+    )
+    decoder = _column(
+        "Decoder: writes", BEFORE_DECODER, "decoder layer", DECODER_LAYER, AFTER_DECODER, address
+    )
+    columns = _element("div", encoder + decoder, "display:flex;flex-wrap:wrap;gap:20px")
+    style = (
+        f"background:{CARD};color:{INK};font-family:{FONT};font-size:14px;line-height:1.35;"
+        "padding:14px;margin:0;max-width:640px;box-sizing:border-box"
+    )
+    title = _element("div", TITLE, "font-weight:bold;font-size:15px;margin-bottom:12px")
+    figure = title + columns + _box(TRAINING, address, "margin-top:14px")
+    label = escape(DESCRIPTION)
+    return CourseMap(
+        f'<figure class="{CLASS}" role="group" aria-label="{label}" style="{style}">'
+        f"{figure}</figure>"
+    )
+
+
+def _column(
+    title: str,
+    before: Sequence[Part],
+    layer: str,
+    repeated: Sequence[Part],
+    after: Sequence[Part],
+    address: Address,
+) -> str:
+    note = _element("div", f"{layer}, six times", f"color:{MUTED};margin-bottom:6px")
+    stack = _element(
+        "div",
+        note + _chain(repeated, address),
+        f"border:1.5px dashed {MUTED};border-radius:8px;padding:8px",
+    )
+    heading = _element("div", title, "font-weight:bold;margin-bottom:8px")
+    parts = _arrow().join([_chain(before, address), stack, _chain(after, address)])
+    return _element("div", heading + parts, "flex:1 1 240px")
+
+
+def _chain(parts: Sequence[Part], address: Address) -> str:
+    return _arrow().join(_box(part, address) for part in parts)
+
+
+def _arrow() -> str:
+    arrow = f'<div aria-hidden="true" style="text-align:center;color:{MUTED};line-height:1.1">'
+    return f"{arrow}\u2193</div>"
+
+
+def _box(part: Part, address: Address, style: str = "") -> str:
+    box = (
+        f"border:1.5px solid {part.colour};border-radius:6px;background:{tinted(part.colour)};"
+        f"padding:4px 8px;text-align:center;{style}"
+    )
+    if not part.lesson:
+        return _element("div", escape(part.name), box)
+    number = int(part.lesson.partition("_")[0])
+    link = f"color:{INK};display:block;text-decoration:underline"
+    where = _element("span", f" (lesson {number})", "white-space:nowrap")
+    anchor = (
+        f'<a href="{escape(address(part.lesson))}" style="{link}">{escape(part.name)}{where}</a>'
+    )
+    return _element("div", anchor, box)
+
+
+def _element(tag: str, content: str, style: str) -> str:
+    return f'<{tag} style="{style}">{content}</{tag}>'
