@@ -46,7 +46,7 @@ def examine() -> list[Finding]:
     """Look at everything that decides whether and how fast the course runs here."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none, and none needed"
     return [
-        Finding("course", f"version {__version__}, in {Path(__file__).parent}"),
+        Finding("course", f"version {__version__}"),
         Finding("Python", f"{platform.python_version()} on {platform.system()}"),
         _libraries(),
         Finding("processors", f"{os.cpu_count()}, of which PyTorch uses {torch.get_num_threads()}"),
@@ -118,11 +118,18 @@ def _progress() -> Finding:
     if file is None or not _can_write(file):
         return Finding(
             "progress",
-            f"{solved}; {file or 'no home folder'} cannot be written",
+            f"{solved}; {_place(file) if file else 'no home folder'} cannot be written",
             "Set TRANSFORMER_COURSE_HOME to a folder of yours. Lessons and checks work all the "
             "same; they only forget what you solved.",
         )
-    return Finding("progress", f"{solved}, noted in {file}")
+    return Finding("progress", f"{solved}, noted in {_place(file)}")
+
+
+def _place(file: Path) -> str:
+    """Write a path as a reader types it, without the name of the home folder."""
+    if "TRANSFORMER_COURSE_HOME" in os.environ:
+        return f"$TRANSFORMER_COURSE_HOME/{file.name}"
+    return f"~/{file.relative_to(Path.home())}"
 
 
 def _can_write(file: Path) -> bool:

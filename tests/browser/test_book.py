@@ -20,8 +20,9 @@ from transformer_course.plots.renderer import VEGA_LITE
 
 ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
-LESSONS = [chapter["file"] for chapter in TOC["chapters"]]
-PAGES = [TOC["root"], *LESSONS]
+CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
+LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
+PAGES = [TOC["root"], *CHAPTERS]
 LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 PHONE = {"width": 390, "height": 844}
 
