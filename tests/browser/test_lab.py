@@ -1,7 +1,8 @@
-"""Lesson 1 in a real JupyterLab: a chart that moves, an exercise answered wrongly and rightly."""
+"""JupyterLab: a chart that moves, an exercise answered wrongly and rightly, the map's links."""
 
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from transformer_course.exercises.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
+from transformer_course.syllabus import LESSONS
 
 ROOT = Path(__file__).parents[2]
 LESSON = "01_positional_encoding.ipynb"
@@ -185,3 +187,14 @@ def test_a_wrong_answer_is_recognised_and_a_right_one_accepted(lesson: Lesson) -
     feedback = lesson.answer(EXERCISE.name, EXERCISE.solution().code)
     praise = f"{Verdict.RIGHT.value}: {EXERCISE.name}"
     expect(feedback).to_contain_text(praise, timeout=PATIENCE)
+
+
+def test_the_map_opens_a_lesson_by_keyboard(browser: Browser, lab: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(lab.replace(LESSON, "00_start_here.ipynb"))
+        link = page.locator(f"figure.course-map a:has-text('{LESSONS[Path(LESSON).stem]}')").first
+        # Until JupyterLab has taken over, a link leads to the file itself.
+        expect(link).to_have_attribute("href", re.compile("/files/"), timeout=PATIENCE)
+        link.press("Enter")
+        expect(page.locator(f".lm-TabBar-tabLabel:has-text('{LESSON}')")).to_be_visible()
