@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from transformer_course.exercises import progress, sandbox
+from transformer_course.exercises.exercise import Exercise, shared_mistake
 from transformer_course.exercises.feedback import Verdict
 
 from .doubling import Scale, double
@@ -245,6 +246,17 @@ def test_parameters_with_other_names_and_shapes():
     assert "`weight` has shape [1]; [3] is wanted" in words(Scale, Wide)
 
 
+def test_of_many_wrong_parameters_a_few_are_named():
+    class Stack(Scale.task.answer):
+        def __init__(self, width):
+            super().__init__(width)
+            self.stack = nn.ParameterList(torch.ones(width) for _ in range(9))
+
+    answer = words(Scale, Stack)
+    assert "`stack.2` of shape [3] should not be there\n  - and 6 more like these" in answer
+    assert "stack.3" not in answer
+
+
 def test_exception_shows_the_learners_own_line():
     def helper(x):
         return x @ torch.ones(7)
@@ -435,6 +447,22 @@ def test_solution_is_the_source_without_the_decorator():
         "    return x * 2**times"
     )
     assert Scale.solution().code.startswith("class Scale(nn.Module):\n")
+
+
+def test_a_mistake_shared_by_exercises_is_combined_with_the_steps_of_each():
+    class Steps:
+        def __call__(self, x, times):
+            return x * self.factor()
+
+    exercises = {Exercise(double.task): Steps, Exercise(double.task): Steps}
+
+    @shared_mistake(exercises, "tenfold", observed="seen", change="change")
+    class Tenfold:
+        def factor(self):
+            return 10
+
+    for each in exercises:
+        assert each.check(lambda x, times: 10 * x).mistakes == ("tenfold",)
 
 
 def test_an_exercise_says_what_it_can_do():

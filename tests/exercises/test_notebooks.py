@@ -41,7 +41,7 @@ def check_cell(notebook, name):
     (cell,) = (
         cell
         for cell in notebook.cells
-        if cell.cell_type == "code" and f"exercise.{name}.check(" in cell.source
+        if cell.cell_type == "code" and f"exercise.{name}.check({name})" in cell.source
     )
     return cell
 

@@ -17,9 +17,9 @@ from transformer_course.model import (
     padding_mask,
     target_mask,
 )
+from transformer_course.model.torch_weights import load_torch_weights, torch_layer
 
 from .small import PAD, SMALL, both_norm_orders, noise, ragged_ids, randomise
-from .torch_weights import load_decoder_layer, load_encoder_layer, torch_layer
 
 SIZES = (SMALL.d_model, SMALL.heads, SMALL.d_ff, SMALL.dropout)
 
@@ -86,7 +86,7 @@ def test_encoder_layer_with_weights_of_torch(norm_first: bool) -> None:
     theirs = torch_layer(nn.TransformerEncoderLayer, replace(SMALL, norm_first=norm_first))
     randomise(theirs.double())
     ours = EncoderLayer(*SIZES, norm_first).double()
-    load_encoder_layer(ours, theirs)
+    load_torch_weights(ours, theirs)
     source = ragged_ids(3, 5)
     x = noise(3, 5, SMALL.d_model)
     expected = theirs(x, src_key_padding_mask=source == PAD)
@@ -99,7 +99,7 @@ def test_decoder_layer_with_weights_of_torch(norm_first: bool) -> None:
     theirs = torch_layer(nn.TransformerDecoderLayer, replace(SMALL, norm_first=norm_first))
     randomise(theirs.double())
     ours = DecoderLayer(*SIZES, norm_first).double()
-    load_decoder_layer(ours, theirs)
+    load_torch_weights(ours, theirs)
     source, target = ragged_ids(3, 5), ragged_ids(3, 7)
     x, memory = noise(3, 7, SMALL.d_model), noise(3, 5, SMALL.d_model, seed=1)
     masks = (padding_mask(source, PAD), target_mask(target, PAD))

@@ -10,12 +10,13 @@ from transformer_course.model import (
     fused_attention,
     merge_heads,
     scaled_dot_product_attention,
+    silenced_heads,
     split_heads,
     target_mask,
 )
+from transformer_course.model.torch_weights import load_torch_weights
 
 from .small import PAD, both_norm_orders, noise, ragged_ids, randomise, small_model
-from .torch_weights import load_attention
 
 BATCH, QUERIES, KEYS, D_MODEL, HEADS = 2, 3, 5, 12, 4
 PATHS = [
@@ -79,7 +80,7 @@ def test_weights_of_torch_give_the_output_of_torch(
     theirs = nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True).to(dtype)
     randomise(theirs)
     ours = new_attention(dtype)
-    load_attention(ours, theirs)
+    load_torch_weights(ours, theirs)
     x = noise(BATCH, KEYS, D_MODEL, dtype=dtype)
     ids = ragged_ids(BATCH, KEYS)
     # In torch's module True hides; here True shows.
@@ -99,7 +100,7 @@ def test_cross_attention_with_weights_of_torch() -> None:
     theirs = nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True).double()
     randomise(theirs)
     ours = new_attention()
-    load_attention(ours, theirs)
+    load_torch_weights(ours, theirs)
     query, memory = noise(BATCH, QUERIES, D_MODEL), noise(BATCH, KEYS, D_MODEL, seed=1)
     expected, _ = theirs(query, memory, memory)
     torch.testing.assert_close(ours(query, memory), expected, rtol=0, atol=1e-10)
@@ -205,3 +206,58 @@ def test_gradients_are_the_same_within_a_capture() -> None:
     with capture_attention(model):
         captured = torch.autograd.grad(run(model).square().mean(), parameters)
     torch.testing.assert_close(captured, usual, rtol=0, atol=1e-12)
+
+
+def test_a_silenced_head_takes_its_term_out_of_the_sum() -> None:
+    attention, x = new_attention(), noise(BATCH, QUERIES, D_MODEL)
+    with capture_attention(attention) as maps:
+        usual = attention(x, x)
+    values = split_heads(attention.value_projection(x), HEADS)
+    columns = attention.output_projection.weight.chunk(HEADS, dim=1)
+    for head in range(HEADS):
+        said = maps[""][:, head] @ values[:, head] @ columns[head].T
+        with silenced_heads(attention, [("", head)]):
+            torch.testing.assert_close(attention(x, x), usual - said)
+
+
+def test_with_all_heads_silenced_only_the_bias_is_left() -> None:
+    attention, x = new_attention(), noise(BATCH, QUERIES, D_MODEL)
+    with silenced_heads(attention, [("", head) for head in range(HEADS)]):
+        output = attention(x, x)
+    assert (output == attention.output_projection.bias).all()
+
+
+def test_silencing_ends_with_its_block_even_after_an_exception() -> None:
+    model = small_model()
+    usual = run(model)
+    with pytest.raises(RuntimeError, match="in the block"), silenced_heads(model, [(PATHS[0], 1)]):
+        assert not run(model).equal(usual)
+        raise RuntimeError("in the block")
+    assert run(model).equal(usual)
+
+
+def test_silenced_heads_are_captured_all_the_same() -> None:
+    model = small_model()
+    usual = run(model)
+    with silenced_heads(model, [(PATHS[0], 1)]), capture_attention(model) as maps:
+        assert not torch.allclose(run(model), usual)
+    assert set(maps) == set(PATHS)
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "message"),
+    [
+        ("encoder", 0, r"no attention at 'encoder'; there is: encoder\.layers\.0\.self_attention"),
+        (PATHS[0], 4, "has 4 heads, counted from 0; got head 4"),
+        (PATHS[0], -1, "got head -1"),
+    ],
+)
+def test_heads_that_are_not_there_cannot_be_silenced(path: str, head: int, message: str) -> None:
+    model = small_model()
+    usual = run(model)
+    with (
+        pytest.raises(ValueError, match=message),
+        silenced_heads(model, [(PATHS[1], 0), (path, head)]),
+    ):
+        pass
+    assert run(model).equal(usual)

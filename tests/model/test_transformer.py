@@ -19,6 +19,7 @@ from transformer_course.model import (
     memory_summary,
     parameter_summary,
 )
+from transformer_course.model.torch_weights import load_torch_weights, torch_transformer
 
 from .small import (
     PAD,
@@ -32,7 +33,6 @@ from .small import (
     randomise,
     small_model,
 )
-from .torch_weights import load_transformer, torch_transformer
 
 every_tying = pytest.mark.parametrize("tying", ["three_way", "two_way", "none"])
 
@@ -53,7 +53,7 @@ def test_weights_of_torch_give_the_output_of_torch(
     ours = small_model(norm_first=norm_first).to(dtype)
     theirs = torch_transformer(ours.config).to(dtype).eval()
     randomise(theirs)
-    load_transformer(ours, theirs)
+    load_torch_weights(ours, theirs)
     source, target = ragged_ids(3, 5, seed=1), ragged_ids(3, 7, seed=2)
     padded = {"src": source == PAD, "tgt": target == PAD, "memory": source == PAD}
     expected = theirs(

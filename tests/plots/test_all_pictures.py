@@ -16,6 +16,11 @@ from PIL import Image
 
 from transformer_course import plots
 from transformer_course.model.attention import causal_mask
+from transformer_course.model.transformer import (
+    Transformer,
+    TransformerConfig,
+    parameter_summary,
+)
 from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bundle
 from transformer_course.plots.theme import CARD
 
@@ -24,33 +29,73 @@ COLUMN = 640  # pixels of a notebook's column
 
 WORDS = ["the", "cat", "sat", "on", "the", "mat"]
 WEIGHTS = torch.rand(2, 4, 6, 6, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
+SCORES = torch.arange(36.0).sin().reshape(6, 6)
 HISTORY = [
     {"step": step, "train_loss": 50 / step, "dev_loss": 40 / step, "dev_exact_match": step / 500}
     for step in range(50, 450, 50)
 ]
+ABLATION = pd.DataFrame({"layer": ["encoder"] * 2, "head": [0, 1], "right": [0.9, 0.8]})
 LENGTHS = pd.DataFrame({"length": [8, 32], "accuracy": [1.0, 0.2], "encoding": ["a", "a"]})
+GROWTH = pd.DataFrame({"length": [2, 4], "cost": [1, 4], "part": ["a", "a"]})
+SMALL = Transformer(
+    TransformerConfig(9, 9, d_model=8, heads=2, encoder_layers=1, decoder_layers=1, d_ff=8)
+)
+IDS = torch.tensor([[1, 2, 3]])
+VERDICTS = pd.DataFrame({"test": [False, True]}, index=["right model", "no mask"])
 
 PICTURES = {
+    "activation_functions": plots.activation_functions,
     "accuracy_by_length": lambda: plots.accuracy_by_length(LENGTHS, 24, 0.1, "It falls"),
     "alignment_against_gold": lambda: plots.alignment_against_gold(
         WEIGHTS[0, 0], [(0, 0), (2, 1)], WORDS, WORDS
+    ),
+    "attention_flow": lambda: plots.attention_flow(
+        SCORES[0, :4], SCORES[:, :4], SCORES[:, :2], WORDS, "cat"
     ),
     "attention_heatmap": lambda: plots.attention_heatmap(WEIGHTS, WORDS, WORDS),
     "clock_hands": plots.clock_hands,
     "curve_comparison": lambda: plots.curve_comparison({"a": HISTORY}, "dev_loss", "It falls"),
     "dot_product_by_offset": plots.dot_product_by_offset,
+    "encoder_and_decoder_layer": plots.encoder_and_decoder_layer,
     "encoding_curves": plots.encoding_curves,
     "encoding_heatmap": plots.encoding_heatmap,
+    "forward_pass": lambda: plots.forward_pass(SMALL, IDS, IDS),
+    "head_ablation": lambda: plots.head_ablation(ABLATION, ["right"], "Each is needed"),
     "head_grid": lambda: plots.head_grid(WEIGHTS[0], WORDS, WORDS),
+    "logits_and_probabilities": lambda: plots.logits_and_probabilities(
+        WEIGHTS[0, 0, 0], WORDS, "One wins"
+    ),
+    "information_paths": lambda: plots.information_paths(
+        dict.fromkeys(("encoder", "decoder"), causal_mask(6).expand(2, -1, -1)),
+        WORDS,
+        "Two triangles of paths",
+    ),
     "loss_curves": lambda: plots.loss_curves(HISTORY),
+    "mask_panels": lambda: plots.mask_panels({"causal": causal_mask(6)}, WORDS, WORDS, "Open"),
     "mask_picture": lambda: plots.mask_picture(causal_mask(6), WORDS, WORDS),
+    "mask_viewer": lambda: plots.mask_viewer(SCORES, WORDS, real=4),
+    "memory_by_length": lambda: plots.memory_by_length(SMALL, batch=32),
+    "norm_orders": plots.norm_orders,
+    "normalisation_steps": lambda: plots.normalisation_steps({"x": torch.ones(4)}, "It shrinks"),
     "padding_waste_bars": lambda: plots.padding_waste_bars({"at random": 0.5, "by length": 0.1}),
+    "parameter_bars": lambda: plots.parameter_bars({"small": parameter_summary(SMALL)}, "Few"),
+    "position_wise_diagram": lambda: plots.position_wise_diagram(WORDS, 512, 2048),
+    "progress_bars": lambda: plots.progress_bars({"Attention": (2, 5), "Layers": (0, 4)}),
+    "recurrence_and_attention": lambda: plots.recurrence_and_attention(WORDS, asks=5, answers=1),
     "rotation_of_one_pair": plots.rotation_of_one_pair,
+    "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
+    "softmax_temperature": lambda: plots.softmax_temperature(SCORES[0], list("abcdef"), 64),
+    "split_and_merge": plots.split_and_merge,
+    "split_without_transpose": plots.split_without_transpose,
     "token_similarity": lambda: plots.token_similarity(torch.eye(6), WORDS, "All differ"),
+    "unit_words": lambda: plots.unit_words(
+        pd.DataFrame({"unit": [3, 3, 8], "word": ["a", "b", "c"], "activation": [2.0, 1.0, 0.5]})
+    ),
     "wavelength_by_pair": plots.wavelength_by_pair,
+    "who_catches_whom": lambda: plots.who_catches_whom(VERDICTS, "One is caught"),
 }
-NOT_PICTURES = {"COLOURS", "LiveLossPicture", "Picture", "enable"}
+NOT_PICTURES = {"COLOURS", "course_map", "LiveLossPicture", "Picture", "enable"}
 CHARTS = [name for name, build in PICTURES.items() if not isinstance(build(), Picture)]
 FIGURES = [name for name in PICTURES if name not in CHARTS]
 

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from torch import nn
@@ -46,6 +47,10 @@ def _given(value: Any) -> str:
         return f"the class `{value.__name__}`"
     if isinstance(value, str):
         return "a text, in quotes"
+    if isinstance(value, ModuleType):
+        return "a module"
+    if isinstance(getattr(value, "task", None), Task):
+        return "the exercise itself"
     if callable(value):
         return "a function"
     return "None" if value is None else f"the result of a call, {describe(value)}"

@@ -4,14 +4,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 from transformer_course.exercises.comparison import describe
+
+
+def vectors(*shape: int, seed: int = 0) -> Tensor:
+    """Return normal random numbers, the same ones every time."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
 
 
 def result(code: Callable, *inputs: Any) -> Any:
     """Observe what a call returns."""
     return code(*inputs)
+
+
+def in_double_precision(module: nn.Module, *inputs: Tensor) -> Any:
+    """Observe what a module returns in float64."""
+    return module.double()(*(x.double() if x.is_floating_point() else x for x in inputs))
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ class Case:
         Whether the module gets the reference's parameters; False keeps its own initial ones.
     training
         Whether the module is in training mode.
+    written
+        The call as it is shown, behind the name; empty writes the arguments as code.
     """
 
     inputs: tuple = ()
@@ -41,9 +54,12 @@ class Case:
     looks_at: str = ""
     inject: bool = True
     training: bool = False
+    written: str = ""
 
     def call(self, name: str) -> str:
         """Write the call as code: ``Embeddings(7, 4, 0)(tensor of shape [2, 3], int64)``."""
+        if self.written:
+            return name + self.written
         constructed = "" if self.construct is None else f"({_arguments(self.construct)})"
         return f"{name}{constructed}({_arguments(self.inputs)})"
 

@@ -15,8 +15,8 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3, torch.float16: 1e-2, torc
 class Difference:
     """The first place where two results differ, and how.
 
-    ``kind`` is "type", "length", "shape", "nan" or "values"; ``path`` is empty for the result
-    itself, ``[0]`` for its first part.
+    ``kind`` is "type", "length", "keys", "shape", "nan" or "values"; ``path`` is empty for the
+    result itself, ``[0]`` for its first part.
     """
 
     kind: str
@@ -38,9 +38,11 @@ def difference(expected: Any, received: Any, path: str = "") -> Difference | Non
     elif isinstance(expected, list | tuple | dict):
         kind = _container_kind(expected, received)
         if kind is None:
-            parts = zip(_parts(expected), _parts(received), strict=True)
-            found = (difference(e, r, f"{path}[{key!r}]") for (key, e), (_, r) in parts)
+            parts = _parts_of_both(expected, received)
+            found = (difference(e, r, f"{path}[{key!r}]") for key, e, r in parts)
             return next((part for part in found if part), None)
+        if kind == "keys":
+            return Difference(kind, f"{path}.keys()", list(expected), list(received))
     elif type(expected) is not type(received):
         kind = "type"
     else:  # other objects are not looked into
@@ -89,21 +91,25 @@ def _container_kind(expected: list | tuple | dict, received: Any) -> str | None:
     if isinstance(expected, dict):
         if not isinstance(received, dict):
             return "type"
-        return None if list(expected) == list(received) else "values"
+        return None if expected.keys() == received.keys() else "keys"
     if not isinstance(received, list | tuple):
         return "type"
     return None if len(expected) == len(received) else "length"
 
 
-def _parts(value: list | tuple | dict) -> list[tuple[Any, Any]]:
-    return list(value.items() if isinstance(value, dict) else enumerate(value))
+def _parts(value: list | tuple | dict) -> dict:
+    return value if isinstance(value, dict) else dict(enumerate(value))
+
+
+def _parts_of_both(expected: Any, received: Any) -> list[tuple[Any, Any, Any]]:
+    others = _parts(received)  # a dict may stand in another order
+    return [(key, part, others[key]) for key, part in _parts(expected).items()]
 
 
 def technical_difference(expected: Any, received: Any) -> str | None:
     """Say in a sentence what is wrong with results of equal values: dtype or autograd graph."""
     if isinstance(expected, list | tuple | dict):
-        parts = zip(_parts(expected), _parts(received), strict=True)
-        found = (technical_difference(e, r) for (_, e), (_, r) in parts)
+        found = (technical_difference(e, r) for _, e, r in _parts_of_both(expected, received))
         return next((part for part in found if part), None)
     if not isinstance(expected, Tensor):
         if isinstance(received, Tensor) and received.requires_grad:
@@ -146,7 +152,7 @@ def snapshot(value: Any) -> Any:
 def size(value: Any) -> int:
     """Count the numbers in a result; the failing case with the fewest is the one to show."""
     if isinstance(value, list | tuple | dict):
-        return sum(size(part) for _, part in _parts(value))
+        return sum(map(size, _parts(value).values()))
     return value.numel() if isinstance(value, Tensor) else 1
 
 

@@ -3,18 +3,19 @@
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_course.exercises import progress, reports
 from transformer_course.exercises.candidates import NOTHING, complaint
 from transformer_course.exercises.cases import Case, Property
 from transformer_course.exercises.feedback import Feedback, Source
 from transformer_course.exercises.mistakes import Mistake, diagnose, same_behaviour
-from transformer_course.exercises.sandbox import Outcome, is_stub, run
+from transformer_course.exercises.originals import original_functions
+from transformer_course.exercises.sandbox import Outcome, is_stub, run, untouched_globals
 from transformer_course.exercises.task import Task
 
 
@@ -29,6 +30,7 @@ class Exercise:
         self.name = task.name
         self.mistakes: list[Mistake] = []
         self._hints_given = 0
+        self._weights: dict[tuple, dict[str, Tensor]] = {}
 
     def __repr__(self) -> str:
         return f"Exercise {self.name}: .check({self.name}), .hint(), .solution()"
@@ -49,6 +51,10 @@ class Exercise:
             return reports.unsuitable(self.task, words)
         if is_stub(candidate.forward if self.task.wants_module else candidate):
             return reports.not_attempted(self.task)
+        with original_functions(), untouched_globals():
+            return self._examine(candidate)
+
+    def _examine(self, candidate: Callable) -> Feedback:
         # The reference goes first: what torch loads on first use is not on the learner's clock.
         wanted = [self.run_case(self.task.reference, n) for n in range(len(self.task.cases))]
         seen = self._outcomes(candidate)
@@ -69,7 +75,7 @@ class Exercise:
         if seen[-1].timed_out:
             return reports.crashed(self.task, seen)
         if not all(map(same_behaviour, wanted, seen)):
-            known = diagnose(seen, self.mistakes, self.run_case)
+            known = diagnose(seen, wanted, self.mistakes, self.run_case)
             if known:
                 return reports.known_mistake(self.task, known, seen)
             return reports.unknown_mistake(self.task, seen, wanted)
@@ -79,21 +85,27 @@ class Exercise:
         return reports.right(self.task, seen, saved)
 
     def run_case(self, candidate: Callable, number: int) -> Outcome:
-        """Run an implementation of the course's own in one case."""
+        """Run an implementation of the course's own in one case, within untouched_globals()."""
         return self._run(candidate, self.task.cases[number], trusted=True)
 
     def _run(self, candidate: Callable, case: Case, *, trusted: bool) -> Outcome:
         def prepare() -> Callable:
             if case.construct is None:
                 return candidate
-            # The reference comes first, so that every candidate gets the same random weights.
-            reference = self.task.reference(*case.construct)
+            weights = self._reference_weights(case.construct)
+            torch.default_generator.manual_seed(1)  # equal weights for every candidate
             module = candidate(*case.construct)
             if case.inject:
-                _copy_parameters(reference, module)
+                _copy_parameters(weights, module)
             return module.train(case.training)
 
         return run(prepare, case.observe, case.inputs, trusted=trusted)
+
+    def _reference_weights(self, construct: tuple) -> dict[str, Tensor]:
+        """Make the reference once: a check constructs hundreds of modules to compare with it."""
+        if construct not in self._weights:
+            self._weights[construct] = dict(self.task.reference(*construct).named_parameters())
+        return self._weights[construct]
 
     def hint(self) -> Feedback:
         """Return the next hint, from mild to strong; after the last one, the last again."""
@@ -129,10 +141,23 @@ def exercise(
     )
 
 
-def _copy_parameters(source: nn.Module, target: nn.Module) -> None:
-    """Copy the parameters whose name and shape fit; the others are reported by their names."""
-    wanted = dict(source.named_parameters())
+def shared_mistake(
+    exercises: Mapping[Exercise, type], name: str, *, observed: str, change: str
+) -> Callable[[type], type]:
+    """Add the decorated class to several exercises, combined with the right steps of each."""
+
+    def add(mixin: type) -> type:
+        for each, steps in exercises.items():
+            wrong = type(mixin.__name__, (mixin, steps), {})
+            each.mistake(name, observed=observed, change=change)(wrong)
+        return mixin
+
+    return add
+
+
+def _copy_parameters(weights: dict[str, Tensor], module: nn.Module) -> None:
+    """Copy the weights whose name and shape fit; the others are reported by their names."""
     with torch.no_grad():
-        for name, parameter in target.named_parameters():
-            if name in wanted and wanted[name].shape == parameter.shape:
-                parameter.copy_(wanted[name])
+        for name, parameter in module.named_parameters():
+            if name in weights and weights[name].shape == parameter.shape:
+                parameter.copy_(weights[name])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from transformer_course import model
 from transformer_course.exercises.cases import Case, Property
-from transformer_course.exercises.exercise import Exercise, exercise
+from transformer_course.exercises.exercise import exercise, shared_mistake
 
 # --- wavelengths -----------------------------------------------------------------------------
 
@@ -465,25 +465,11 @@ class _RolledDimensions(_Shift):
 # --- mistakes in the frequencies, which the three exercises above share ----------------------
 
 
-def _also_in(
-    exercises: dict[Exercise, type], name: str, *, observed: str, change: str
-) -> Callable[[type], type]:
-    """Add a mistake to several exercises, combining it with the right steps of each."""
-
-    def add(mixin: type) -> type:
-        for each, steps in exercises.items():
-            wrong = type(mixin.__name__, (mixin, steps), {})
-            each.mistake(name, observed=observed, change=change)(wrong)
-        return mixin
-
-    return add
-
-
 _ENCODINGS = {sinusoidal_encoding: _Encoding, shift_matrix: _Shift}
 _FREQUENCIES = {wavelengths: _Wavelengths, **_ENCODINGS}
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the 2 of the exponent 2i / d_model is missing",
     observed="The wavelengths grow only half as fast from pair to pair; the longest is near "
@@ -495,7 +481,7 @@ class _HalfExponent(_Frequencies):
         return torch.arange(d_model // 2, dtype=torch.float64) / d_model
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the exponent is doubled twice",
     observed="The wavelengths grow twice as fast from pair to pair as they should.",
@@ -506,7 +492,7 @@ class _DoubledTwice(_Frequencies):
         return 2 * torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "pairs are counted from 1",
     observed="The fastest pair has a wavelength longer than 2 pi.",
@@ -517,7 +503,7 @@ class _PairsFromOne(_Frequencies):
         return torch.arange(2, d_model + 2, 2, dtype=torch.float64) / d_model
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the exponents reach 1",
     observed="The longest wavelength is exactly 2 pi * 10000; the paper's stays below.",
@@ -528,7 +514,7 @@ class _ExponentsReachOne(_Frequencies):
         return torch.linspace(0, 1, d_model // 2, dtype=torch.float64)
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the exponent is rounded down to 0",
     observed="All pairs have the wavelength 2 pi.",
@@ -539,7 +525,7 @@ class _FlooredExponent(_Frequencies):
         return torch.zeros(d_model // 2, dtype=torch.float64)
 
 
-@_also_in(
+@shared_mistake(
     _ENCODINGS,
     "multiplied by 10000 ** (2i / d_model) instead of divided",
     observed="Later pairs turn faster and faster, so neighbouring positions differ wildly.",
@@ -550,7 +536,7 @@ class _Multiplied(_Frequencies):
         return self.base() ** exponents
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the logarithm of 10000 is missing",
     observed="All pairs but the first stand still: their frequency is 0.",
@@ -561,7 +547,7 @@ class _NoLogarithm(_Frequencies):
         return torch.exp(-exponents * self.base())
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the logarithm has base 10",
     observed="The longest wavelength is near 2 pi * 55: exp and log10 do not undo each other.",
@@ -572,7 +558,7 @@ class _DecimalLogarithm(_Frequencies):
         return torch.exp(-exponents * math.log10(self.base()))
 
 
-@_also_in(
+@shared_mistake(
     _FREQUENCIES,
     "the base is 1000",
     observed="The wavelengths grow too slowly; the longest is near 2 pi * 1000.",
@@ -1082,7 +1068,7 @@ class _OnlyRowZero(_Learned):
 _BOTH = {SinusoidalPositionalEncoding: _Sinusoidal, LearnedPositionalEncoding: _Learned}
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "positions run along the batch axis",
     observed="All words of a sentence get the same vector; the sentences get different ones.",
@@ -1094,7 +1080,7 @@ class _BatchAxis(_AddPositions):
         return self.table()[: x.shape[0], None]
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the number of rows is the batch size",
     observed="The shapes fit only when there are as many sentences as positions.",
@@ -1105,7 +1091,7 @@ class _RowsOfBatchSize(_AddPositions):
         return self.table()[: x.shape[0]]
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the number of rows is the width",
     observed="The shapes fit only when d_model is the length or max_len.",
@@ -1116,7 +1102,7 @@ class _RowsOfWidth(_AddPositions):
         return self.table()[: x.shape[-1]]
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the whole table is added",
     observed="The shapes fit only for a sequence of exactly `max_len` positions.",
@@ -1127,7 +1113,7 @@ class _WholeTable(_AddPositions):
         return self.table()
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "one row is picked instead of a slice",
     observed="The same vector is added to all positions, and a full sequence is out of range.",
@@ -1138,7 +1124,7 @@ class _SingleRow(_AddPositions):
         return self.table()[x.shape[1]]
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the first row is skipped",
     observed="The first word gets the vector of position 1.",
@@ -1149,7 +1135,7 @@ class _SkipsFirstRow(_AddPositions):
         return self.table()[1 : x.shape[1] + 1]
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "x itself is missing",
     observed="The output does not depend on the words.",
@@ -1160,7 +1146,7 @@ class _OnlyRows(_AddPositions):
         return rows
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the encoding is appended instead of added",
     observed="The last axis of your output is 2 * d_model wide.",
@@ -1171,7 +1157,7 @@ class _Concatenated(_AddPositions):
         return torch.cat([x, rows.expand_as(x)], dim=-1)
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the encoding is multiplied instead of added",
     observed="An x of zeros stays zero at every position.",
@@ -1182,7 +1168,7 @@ class _Product(_AddPositions):
         return x * rows
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "x is multiplied by sqrt(d_model)",
     observed="Your output is sqrt(d_model) * x plus the encoding.",
@@ -1193,7 +1179,7 @@ class _ScaledInput(_AddPositions):
         return x * math.sqrt(x.shape[-1]) + rows
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "there is no dropout",
     observed="In training mode nothing is ever dropped.",
@@ -1204,7 +1190,7 @@ class _NoDropout(_AddPositions):
         return self.combine(x, rows)
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "dropout acts on x only",
     observed="In training mode the encoding always stays; only the words are dropped.",
@@ -1215,7 +1201,7 @@ class _DropoutOnInput(_AddPositions):
         return self.combine(self.dropout(x), rows)
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "dropout acts on the encoding only",
     observed="In training mode the words always stay; only the encoding is dropped.",
@@ -1226,7 +1212,7 @@ class _DropoutOnRows(_AddPositions):
         return self.combine(x, self.dropout(rows.expand_as(x)))
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "dropout acts on both before they are added",
     observed="In training mode an element can lose its word and keep its position.",
@@ -1237,7 +1223,7 @@ class _DropoutOnEach(_AddPositions):
         return self.combine(self.dropout(x), self.dropout(rows.expand_as(x)))
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "dropout stays on in eval mode",
     observed="After `.eval()` two calls with the same x differ.",
@@ -1248,7 +1234,7 @@ class _DropoutAlwaysOn(_AddPositions):
         return F.dropout(self.combine(x, rows), self.dropout.p)
 
 
-@_also_in(
+@shared_mistake(
     _BOTH,
     "the probability of dropout is not used",
     observed="In training mode what is kept is multiplied by 2: `nn.Dropout()` drops one half.",

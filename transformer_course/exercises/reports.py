@@ -27,6 +27,8 @@ from transformer_course.exercises.mistakes import Mistake, same_behaviour
 from transformer_course.exercises.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.exercises.task import Task
 
+OUT_OF_MEMORY = "That is more memory than there is: print the shapes of what goes in."
+
 # What an exception usually means: its type, a pattern of its message, the explanation.
 MEANINGS = (
     (RecursionError, "", "The function calls itself without end."),
@@ -39,6 +41,41 @@ MEANINGS = (
         RuntimeError,
         "must match|cannot be multiplied|size mismatch|expanded size",
         "Two shapes do not fit: print both `.shape` just before this line.",
+    ),
+    (
+        RuntimeError,
+        "Boolean value of Tensor",
+        "`if`, `and`, `or` and `not` want one True or False, a tensor holds many: ask "
+        "`is not None`, and combine masks with `&`, `|` and `~`.",
+    ),
+    (
+        Exception,
+        "converted to Python scalars|converted to Scalar",
+        "`float`, `.item()` and the functions of `math` take one number: for a tensor use those of "
+        "torch, such as `x.exp()`.",
+    ),
+    (
+        Exception,
+        "return_types",
+        "With `dim`, torch returns two tensors, the largest values and their places: use `.values` "
+        "or `amax`.",
+    ),
+    (
+        RuntimeError,
+        "bitwise_.*not implemented",
+        "`&`, `|` and `~` take booleans: make the tensor boolean first, with `.bool()`.",
+    ),
+    (
+        RuntimeError,
+        r"t\(\) expects",
+        "`.t()` turns matrices only: `.transpose(-2, -1)` swaps the last two axes of any tensor.",
+    ),
+    (RuntimeError, "can't allocate memory|Invalid buffer size", OUT_OF_MEMORY),
+    (MemoryError, "", OUT_OF_MEMORY),
+    (
+        RuntimeError,
+        "is invalid for input of size",
+        "The numbers do not fill this shape: print the `.shape` just before this line.",
     ),
     (ZeroDivisionError, "", "Something is divided by zero."),
     (SystemExit, "", "This ends Python: use `return` to end a function."),
@@ -160,19 +197,24 @@ def _call(task: Task, case: Case) -> Sentence:
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
     if wanted.parameters == seen.parameters or (seen.error and not seen.parameters):
         return None
-    lines = []
+    missing = []
     for name, shape in wanted.parameters.items():
         if name not in seen.parameters:
-            lines.append(f"no parameter is named `{name}`; its shape should be {list(shape)}")
+            missing.append(f"no parameter is named `{name}`; its shape should be {list(shape)}")
         elif seen.parameters[name] != shape:
             yours = list(seen.parameters[name])
-            lines.append(f"`{name}` has shape {yours}; {list(shape)} is wanted")
-    lines += [
+            missing.append(f"`{name}` has shape {yours}; {list(shape)} is wanted")
+    surplus = [
         f"`{name}` of shape {list(shape)} should not be there"
         for name, shape in seen.parameters.items()
         if name not in wanted.parameters
     ]
-    return Listing("Parameters", tuple(lines))
+    return Listing("Parameters", (*_shortened(missing), *_shortened(surplus)))
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    """Keep a few: a stack of layers under a wrong name has dozens of parameters."""
+    return lines if len(lines) <= 4 else [*lines[:3], f"and {len(lines) - 3} more like these"]
 
 
 def _difference(found: Difference) -> list[Part]:

@@ -21,6 +21,7 @@ from transformer_course.model.multi_head_attention import (
     MultiHeadAttention,
     capture_attention,
     merge_heads,
+    silenced_heads,
     split_heads,
 )
 from transformer_course.model.positional_encoding import (
@@ -64,6 +65,7 @@ __all__ = [
     "parameter_summary",
     "scaled_dot_product_attention",
     "shift_matrix",
+    "silenced_heads",
     "sinusoidal_encoding",
     "split_heads",
     "target_mask",

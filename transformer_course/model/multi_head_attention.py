@@ -3,10 +3,11 @@
 Source: Vaswani et al. (2017), "Attention Is All You Need", section 3.2.2.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -95,11 +96,7 @@ def capture_attention(
         maps[name] = weights.detach()
         return output
 
-    attentions = [
-        (name, module, module.attend)
-        for name, module in model.named_modules()
-        if isinstance(module, MultiHeadAttention)
-    ]
+    attentions = [(name, module, module.attend) for name, module in _attentions(model).items()]
     try:
         for name, module, _ in attentions:
             module.attend = partial(attend_and_record, name)
@@ -107,3 +104,59 @@ def capture_attention(
     finally:
         for _, module, usual in attentions:
             module.attend = usual
+
+
+@contextmanager
+def silenced_heads(model: nn.Module, heads: Iterable[tuple[str, int]]) -> Iterator[None]:
+    """Let some heads of ``model`` say nothing: zeros take the place of what they gathered.
+
+    Parameters
+    ----------
+    model
+        A Transformer, or a part of one.
+    heads
+        Pairs of a module's path, as in :func:`capture_attention`, and the number of a head in it,
+        counted from 0.
+
+    Raises
+    ------
+    ValueError
+        If ``model`` has no such head.
+
+    Examples
+    --------
+    >>> with silenced_heads(model, [("decoder.layers.1.cross_attention", 3)]):  # doctest: +SKIP
+    ...     model(source_ids, target_ids)
+    """
+    attentions = _attentions(model)
+    with ExitStack() as hooks:
+        for path, head in heads:
+            _check_head(attentions, path, head)
+            silence = partial(_silence, attentions[path].heads, head)
+            # Before the heads are mixed; `attend` is left to capture_attention.
+            mixing = attentions[path].output_projection
+            hooks.callback(mixing.register_forward_pre_hook(silence).remove)
+        yield
+
+
+def _attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
+    return {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, MultiHeadAttention)
+    }
+
+
+def _check_head(attentions: dict[str, MultiHeadAttention], path: str, head: int) -> None:
+    if path not in attentions:
+        raise ValueError(f"no attention at {path!r}; there is: {', '.join(attentions)}.")
+    if head not in range(attentions[path].heads):
+        raise ValueError(
+            f"{path} has {attentions[path].heads} heads, counted from 0; got head {head}."
+        )
+
+
+def _silence(heads: int, head: int, _: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+    (merged,) = inputs
+    silent = torch.tensor([head], device=merged.device)
+    return merge_heads(split_heads(merged, heads).index_fill(1, silent, 0.0))

@@ -11,6 +11,25 @@ from transformer_course.plots.attention import (
     head_grid,
     mask_picture,
 )
+from transformer_course.plots.course_map import course_map
+from transformer_course.plots.feed_forward import (
+    activation_functions,
+    position_wise_diagram,
+    unit_words,
+)
+from transformer_course.plots.layers import (
+    encoder_and_decoder_layer,
+    information_paths,
+    norm_orders,
+    normalisation_steps,
+)
+from transformer_course.plots.look_up import attention_flow, recurrence_and_attention
+from transformer_course.plots.masks import mask_viewer
+from transformer_course.plots.multi_head_attention import (
+    head_ablation,
+    split_and_merge,
+    split_without_transpose,
+)
 from transformer_course.plots.positional_encoding import (
     accuracy_by_length,
     clock_hands,
@@ -21,7 +40,10 @@ from transformer_course.plots.positional_encoding import (
     token_similarity,
     wavelength_by_pair,
 )
+from transformer_course.plots.progress import progress_bars
 from transformer_course.plots.renderer import Picture, enable
+from transformer_course.plots.scaling import scaling_curves
+from transformer_course.plots.temperature import softmax_temperature
 from transformer_course.plots.theme import COLOURS
 from transformer_course.plots.training import (
     LiveLossPicture,
@@ -30,27 +52,58 @@ from transformer_course.plots.training import (
     padding_waste_bars,
     schedule_curves,
 )
+from transformer_course.plots.transformer import (
+    forward_pass,
+    logits_and_probabilities,
+    mask_panels,
+    memory_by_length,
+    parameter_bars,
+    who_catches_whom,
+)
 
 __all__ = [
     "COLOURS",
     "LiveLossPicture",
     "Picture",
     "accuracy_by_length",
+    "activation_functions",
     "alignment_against_gold",
+    "attention_flow",
     "attention_heatmap",
     "clock_hands",
+    "course_map",
     "curve_comparison",
     "dot_product_by_offset",
+    "encoder_and_decoder_layer",
     "encoding_curves",
     "encoding_heatmap",
+    "forward_pass",
+    "head_ablation",
     "head_grid",
+    "information_paths",
+    "logits_and_probabilities",
     "loss_curves",
+    "mask_panels",
     "mask_picture",
+    "mask_viewer",
+    "memory_by_length",
+    "norm_orders",
+    "normalisation_steps",
     "padding_waste_bars",
+    "parameter_bars",
+    "position_wise_diagram",
+    "progress_bars",
+    "recurrence_and_attention",
     "rotation_of_one_pair",
+    "scaling_curves",
     "schedule_curves",
+    "softmax_temperature",
+    "split_and_merge",
+    "split_without_transpose",
     "token_similarity",
+    "unit_words",
     "wavelength_by_pair",
+    "who_catches_whom",
 ]
 
 enable()

@@ -1,0 +1,103 @@
+"""Lesson 6: the same model in torch.nn, and its weights in ours.
+
+Two implementations that were written apart and give the same numbers are unlikely to be wrong in
+the same way.
+"""
+
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from transformer_course.model.transformer import TransformerConfig
+
+Layer = TypeVar("Layer", nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+
+FEED_FORWARD = {"feed_forward.expand": "linear1", "feed_forward.contract": "linear2"}
+STACK = {"layers": "layers", "norm": "norm"}
+NAMES: dict[type[nn.Module], dict[str, str]] = {
+    nn.Transformer: {"encoder": "encoder", "decoder": "decoder"},
+    nn.TransformerEncoder: STACK,
+    nn.TransformerDecoder: STACK,
+    nn.TransformerEncoderLayer: FEED_FORWARD
+    | {
+        "self_attention": "self_attn",
+        "add_norm_attention.norm": "norm1",
+        "add_norm_feed_forward.norm": "norm2",
+    },
+    nn.TransformerDecoderLayer: FEED_FORWARD
+    | {
+        "self_attention": "self_attn",
+        "cross_attention": "multihead_attn",
+        "add_norm_self_attention.norm": "norm1",
+        "add_norm_cross_attention.norm": "norm2",
+        "add_norm_feed_forward.norm": "norm3",
+    },
+}
+"""What torch calls the parts of its modules, by our names."""
+
+
+@torch.no_grad()
+def load_torch_weights(ours: nn.Module, theirs: nn.Module) -> None:
+    """Copy the weights of a module of torch.nn into ours, part by part.
+
+    Torch's Transformer has no embeddings, no positions and no output layer: ours keep their own.
+    """
+    if type(theirs) in NAMES:
+        for our_name, their_name in NAMES[type(theirs)].items():
+            load_torch_weights(ours.get_submodule(our_name), theirs.get_submodule(their_name))
+    elif isinstance(theirs, nn.ModuleList):
+        for our_layer, their_layer in zip(ours, theirs, strict=True):
+            load_torch_weights(our_layer, their_layer)
+    elif isinstance(theirs, nn.MultiheadAttention):
+        # Torch keeps the three input projections in one matrix, one below the other.
+        weights, biases = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
+        projections = (ours.query_projection, ours.key_projection, ours.value_projection)
+        for projection, weight, bias in zip(projections, weights, biases, strict=True):
+            projection.weight.copy_(weight)
+            projection.bias.copy_(bias)
+        load_torch_weights(ours.output_projection, theirs.out_proj)
+    else:
+        # A linear layer holds weight and bias, a layer norm gain and bias, in this order.
+        for our_numbers, their_numbers in zip(ours.parameters(), theirs.parameters(), strict=True):
+            our_numbers.copy_(their_numbers)
+
+
+def torch_layer(layer_class: type[Layer], config: TransformerConfig) -> Layer:
+    """Build an encoder or decoder layer of torch.nn with the sizes of a config."""
+    return layer_class(
+        config.d_model,
+        config.heads,
+        config.d_ff,
+        config.dropout,
+        batch_first=True,
+        norm_first=config.norm_first,
+    )
+
+
+def torch_transformer(config: TransformerConfig) -> nn.Transformer:
+    """Build torch's Transformer with the sizes of a config.
+
+    Left to itself, torch ends both stacks with a final norm, in post-norm too. The paper has none
+    there, so the stacks are built here and handed over.
+    """
+
+    def final_norm() -> nn.Module:
+        return nn.LayerNorm(config.d_model) if config.norm_first else nn.Identity()
+
+    encoder = nn.TransformerEncoder(
+        torch_layer(nn.TransformerEncoderLayer, config),
+        config.encoder_layers,
+        final_norm(),
+        enable_nested_tensor=False,  # which would cut off columns of padding
+    )
+    decoder = nn.TransformerDecoder(
+        torch_layer(nn.TransformerDecoderLayer, config), config.decoder_layers, final_norm()
+    )
+    return nn.Transformer(
+        config.d_model,
+        config.heads,
+        custom_encoder=encoder,
+        custom_decoder=decoder,
+        batch_first=True,
+    )
