@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_course import model
 from transformer_course.exercises.cases import Case, Property, vectors
@@ -1155,7 +1155,7 @@ def _by_derivatives(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
         "`(layer(changed) - layer(x)).abs().amax(dim=(0, 2)) > 1e-5` says which positions moved.",
     ],
 )
-def sees_the_future(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def sees_the_future(layer: nn.Module, x: Tensor) -> Tensor:
     """Return where output i (row) changes with a later input j (column), (length, length)."""
     length = x.shape[1]
     sees = torch.zeros(length, length, dtype=torch.bool)

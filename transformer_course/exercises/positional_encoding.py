@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.exercises.cases import Case, Property
+from transformer_course.exercises.cases import Case, Property, vectors
 from transformer_course.exercises.exercise import exercise, shared_mistake
 
 # --- wavelengths -----------------------------------------------------------------------------
@@ -842,17 +842,13 @@ def _table_gradient(module: nn.Module, x: Tensor) -> Tensor:
     return torch.zeros(0) if gradient is None else gradient
 
 
-def _vectors(*shape: int) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
 _CASES = [
-    Case((_vectors(2, 3, 4),), construct=(4, 5, 0.1)),
-    Case((_vectors(3, 5, 6),), construct=(6, 20, 0.1)),
-    Case((_vectors(2, 7, 4),), construct=(4, 7, 0.0)),
+    Case((vectors(2, 3, 4),), construct=(4, 5, 0.1)),
+    Case((vectors(3, 5, 6),), construct=(6, 20, 0.1)),
+    Case((vectors(2, 7, 4),), construct=(4, 7, 0.0)),
 ]
 _TRAINING = Case(
-    (_vectors(2, 3, 4),),
+    (vectors(2, 3, 4),),
     construct=(4, 5, 0.25),
     observe=_spread,
     looks_at="smallest and largest values of 64 calls in training mode, dropout 0.25",
@@ -881,7 +877,7 @@ _PROPERTIES = [
     cases=[
         *_CASES,
         Case(
-            (_vectors(2, 3, 4),),
+            (vectors(2, 3, 4),),
             construct=(4, 5, 0.1),
             observe=_has_buffer,
             looks_at="whether the module has a buffer named `encoding`",
@@ -917,7 +913,7 @@ class SinusoidalPositionalEncoding(nn.Module):
     cases=[
         *_CASES,
         Case(
-            (_vectors(2, 3, 4),),
+            (vectors(2, 3, 4),),
             construct=(4, 5, 0.1),
             observe=_table_gradient,
             looks_at="the gradient of `encoding.weight`",

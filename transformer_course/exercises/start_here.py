@@ -45,7 +45,7 @@ from transformer_course.exercises.exercise import exercise
         "`scores - scores.amax(dim=-1, keepdim=True)`.",
     ],
 )
-def softmax(scores: Tensor) -> Tensor:
+def softmax(scores: torch.Tensor) -> torch.Tensor:
     """Turn scores of any shape into shares that sum to 1 along the last axis."""
     growth = (scores - scores.amax(dim=-1, keepdim=True)).exp()
     return growth / growth.sum(dim=-1, keepdim=True)

@@ -57,9 +57,9 @@ def split_and_merge() -> Picture:
     for head in reversed(range(heads)):
         behind = (510 + head * CELL, top + (1 - head) * 1.2 * CELL)
         _slab(axes, behind, (length, d_k), SERIES[head])
-    for x, names in ((140, "length, d_model"), (358, "length, heads, d_k")):
+    shapes = {140: "length, d_model", 358: "length, heads, d_k", 552: "heads, length, d_k"}
+    for x, names in shapes.items():
         label(axes, (x, bottom + 42), f"({names})")
-    label(axes, (552, bottom + 42), "(heads, length, d_k)")
     _both_ways(axes, (247, (top + bottom) / 2), "cut", "join")
     _both_ways(axes, (473, (top + bottom) / 2), "transpose", "transpose")
     label(axes, (300, 14), "split_heads goes to the right", MUTED)
