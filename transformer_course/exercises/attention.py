@@ -1415,6 +1415,17 @@ class _Transposed(_Probe):
 
 
 @sees_the_future.mistake(
+    "input i is changed and output j is looked at: the past, entered above the diagonal",
+    observed="Every layer that uses the past at all seems to leak. You change the earlier position "
+    "and look at later outputs, which may move.",
+    change="Change the later input j and look at the earlier output i: `sees[:j, j] = moved[:j]`.",
+)
+class _PastAboveDiagonal(_Probe):
+    def select(self, moved: Tensor) -> Tensor:
+        return moved.mT.triu(1)
+
+
+@sees_the_future.mistake(
     "only the changed position is looked at",
     observed="Your matrix has nothing but its diagonal: output j moves with input j, of course.",
     change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",

@@ -59,8 +59,9 @@ def attention_heatmap(
         choice = alt.binding_select(options=list(heads), name="layer and head: ")
         grid = grid.add_params(alt.param(name="shown", value=first, bind=choice))
         grid = grid.transform_filter("datum.matrix == shown")
+    which = "" if list(heads) == ["head 0"] else f" ({first})"
     description = (
-        f"Heatmap of attention weights ({first}), queries down, keys across. "
+        f"Heatmap of attention weights{which}, queries down, keys across. "
         f"{_strongest(heads[first], queries, keys)}"
     )
     return titled(_cells(grid) + _numbers(grid), title, description)

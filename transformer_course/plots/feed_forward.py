@@ -89,7 +89,7 @@ def position_wise_diagram(tokens: Sequence[str], d_model: int, d_ff: int) -> Pic
 
 
 def unit_words(
-    frame: pd.DataFrame, title: str = "Each hidden unit waits for something else"
+    frame: pd.DataFrame, title: str = "A hidden unit has favourite words"
 ) -> alt.Chart:
     """Draw which words activate a hidden unit most; the reader chooses the unit.
 
