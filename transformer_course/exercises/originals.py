@@ -47,8 +47,7 @@ def _restore(contents: list[dict[str, Any]]) -> None:
         for name, value in wanted.items():
             if name not in present or present[name] is not value:
                 setattr(namespace, name, value)
-        if isinstance(
-            namespace, type
-        ):  # a new name hides an inherited one; in a module it may stay
+        # In a class a new name would hide an inherited one; in a module it hides nothing.
+        if isinstance(namespace, type):
             for name in present.keys() - wanted.keys():
                 delattr(namespace, name)

@@ -316,7 +316,8 @@ class _TargetApart(_Ties):
 
 @tie.mistake(
     "the tables are copies",
-    observed="They are equal at first and drift apart with the first training step.",
+    observed="Each of the three has a parameter of its own, and they drift apart with the first "
+    "training step. Copying numbers, or assigning to `.data`, does not make them one.",
     change="Do not clone or copy: assign the parameter itself.",
 )
 class _Copies(_Ties):
