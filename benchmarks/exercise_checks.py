@@ -22,12 +22,14 @@ def unexplained(answer: Callable) -> Callable:
 
 
 def slightly_off(value: object) -> object:
-    """Change each number a little; ids move by one."""
+    """Change each number a little; ids move by one, truth values turn round."""
     if isinstance(value, Tensor):
         return value * 1.01 if value.is_floating_point() else value + 1
     if isinstance(value, tuple):
         return tuple(slightly_off(part) for part in value)
-    return value * 1.01
+    if isinstance(value, dict):
+        return {key: slightly_off(part) for key, part in value.items()}
+    return not value if isinstance(value, bool) else value * 1.01
 
 
 def main() -> None:

@@ -1,25 +1,14 @@
 """The twelve broken models: the naive test passes each, and the tests of invariance catch it."""
 
-from dataclasses import replace
-
 import pandas as pd
 import pytest
 import torch
 
 from transformer_course.exercises.broken_models import TWELVE, broken, who_catches_whom
-from transformer_course.model import Transformer, TransformerConfig
 from transformer_course.model.invariance import TESTS, failed_tests, naive_test
 
-CONFIG = TransformerConfig(
-    source_vocab=13,
-    target_vocab=13,
-    d_model=24,
-    heads=4,
-    encoder_layers=2,
-    decoder_layers=2,
-    d_ff=32,
-    max_len=12,
-)
+from ..model.small import both_norm_orders, new_model, small_model
+
 # What each must fail; fresh and trained models, and both norm orders, fail it alike.
 CAUGHT_BY = {
     "no mask": {"sees_no_future", "ignores_padding", "reads_only_the_memory"},
@@ -35,21 +24,6 @@ CAUGHT_BY = {
     "detached decoder": {"trains_every_parameter"},
     "key projection for queries": {"trains_every_parameter"},
 }
-both_norm_orders = pytest.mark.parametrize("norm_first", [False, True], ids=["post", "pre"])
-
-
-def fresh_model(seed: int = 0, **settings) -> Transformer:
-    torch.manual_seed(seed)
-    return Transformer(replace(CONFIG, **settings))
-
-
-def moved_model(**settings) -> Transformer:
-    """Move every parameter, as training does: gains of 1 and biases of 0 could hide something."""
-    model = fresh_model(**settings)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter += 0.2 * torch.randn_like(parameter)
-    return model.double()
 
 
 def test_there_are_twelve_each_with_a_sentence():
@@ -60,7 +34,7 @@ def test_there_are_twelve_each_with_a_sentence():
 
 
 @both_norm_orders
-@pytest.mark.parametrize("make", [fresh_model, moved_model])
+@pytest.mark.parametrize("make", [new_model, small_model])
 @pytest.mark.parametrize("name", TWELVE)
 def test_naive_test_passes_it_and_another_test_does_not(name, make, norm_first):
     model = broken(name, make(norm_first=norm_first))
@@ -70,7 +44,7 @@ def test_naive_test_passes_it_and_another_test_does_not(name, make, norm_first):
 
 @pytest.mark.parametrize("name", TWELVE)
 def test_the_right_model_stays_right(name):
-    model = fresh_model()
+    model = new_model()
     weights = {key: value.clone() for key, value in model.state_dict().items()}
     broken(name, model)
     assert all(torch.equal(weights[key], value) for key, value in model.state_dict().items())
@@ -78,7 +52,7 @@ def test_the_right_model_stays_right(name):
 
 
 def test_table_of_who_catches_whom():
-    table = pd.DataFrame(who_catches_whom(fresh_model(seed=1)))
+    table = pd.DataFrame(who_catches_whom(new_model(seed=1)))
     assert list(table.index) == ["right model", *TWELVE]
     assert list(table.columns) == ["naive_test", *(test.__name__ for test in TESTS)]
     assert not table["naive_test"].any()

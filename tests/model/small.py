@@ -69,8 +69,3 @@ def ragged_ids(batch: int, length: int, seed: int = 0) -> Tensor:
     for row in range(batch):
         ids[row, length - row :] = PAD
     return ids
-
-
-def other_tokens(ids: Tensor) -> Tensor:
-    """Replace each token by a different one, never by padding."""
-    return ids % (VOCAB - 1) + 1

@@ -47,6 +47,23 @@ def test_numbers_are_written_out():
     assert [write(number, 0) for number in (1000, 1, 1e-6)] == ["1000", "1", "0.000001"]
 
 
+def minor_numbers(scaled):
+    axes = scaled.figure.axes[0]
+    axes.figure.canvas.draw()
+    return [text.get_text() for text in axes.get_yticklabels(minor=True) if text.get_text()]
+
+
+def test_within_a_decade_the_minor_ticks_are_numbered_and_written_out():
+    within_a_decade = FRAME.assign(**{Y: [0.2, 0.4, 0.5, 0.3, 0.6, 0.7]})
+    numbers = minor_numbers(picture(within_a_decade, log="y"))
+    assert {"0.2", "0.3", "0.4", "0.6"} <= set(numbers)
+    assert all(float(number) > 0 for number in numbers)
+
+
+def test_over_several_decades_only_powers_of_ten_are_numbered():
+    assert minor_numbers(picture(FRAME.assign(**{Y: FRAME[Y] ** 3}), log="y")) == []
+
+
 def test_lines_are_named_at_their_ends_in_their_colour():
     [axes] = picture().figure.axes
     for line in axes.lines:

@@ -86,23 +86,20 @@ def test_a_part_of_another_name_is_drawn_too():
 def test_the_memory_is_that_of_the_summary():
     with torch.device("meta"):
         network = Transformer(TransformerConfig())
-    spec = pictures.memory_by_length(network, batch=4, lengths=range(100, 400, 100)).to_dict()
-    rows = spec["data"]["values"]
-    for length in (100, 200, 300):
+    rows = pictures.memory_by_length(network, batch=4).to_dict()["data"]["values"]
+    for length in pictures.LENGTHS:
         drawn = {row["purpose"]: row["gigabytes"] for row in rows if row["length"] == length}
         wanted = memory_summary(network, batch=4, source=length, target=length)
         assert drawn == {name: pytest.approx(size / 1e9, abs=1e-3) for name, size in wanted.items()}
 
 
-def test_the_slider_moves_in_the_steps_of_the_lengths(network):
-    spec = pictures.memory_by_length(network, batch=4, lengths=range(100, 400, 100)).to_dict()
+def test_the_slider_finds_a_bar_at_every_stop(network):
+    spec = pictures.memory_by_length(network, batch=4).to_dict()
     [slider] = [param for param in spec["params"] if param["name"] == "tokens"]
-    assert slider["value"] == 200
-    assert {key: slider["bind"][key] for key in ("min", "max", "step")} == {
-        "min": 100,
-        "max": 300,
-        "step": 100,
-    }
+    first, last, step = (slider["bind"][key] for key in ("min", "max", "step"))
+    stops = {*range(first, last + 1, step)}
+    assert slider["value"] in stops
+    assert stops == {row["length"] for row in spec["data"]["values"]}
 
 
 # Tests
@@ -138,15 +135,20 @@ def test_a_mask_must_fit_its_tokens():
 
 def test_the_best_words_with_logits_and_probabilities():
     logits = torch.tensor([0.0, 2.0, -1.0])
-    picture = pictures.logits_and_probabilities(logits, WORDS, "Title", most=2)
+    picture = pictures.logits_and_probabilities(logits, WORDS, "Title")
     _, left, right = picture.figure.axes
-    assert [tick.get_text() for tick in left.get_yticklabels()] == ["b", "a"]
-    assert [bar.get_width() for bar in left.patches] == [2, 0]
-    shares = logits.softmax(dim=0)[[1, 0]].tolist()
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["b", "a", "c"]
+    assert [bar.get_width() for bar in left.patches] == [2, 0, -1]
+    shares = logits.softmax(dim=0)[[1, 0, 2]].tolist()
     assert [bar.get_width() for bar in right.patches] == pytest.approx(shares)
 
 
-@pytest.mark.parametrize(("count", "most"), [(2, 2), (3, 0), (3, 13)])
-def test_logits_that_do_not_fit_are_refused(count, most):
-    with pytest.raises(ValueError, match="one logit for each of 3 words, and draws 1 to 12"):
-        pictures.logits_and_probabilities(torch.zeros(count), WORDS, "Title", most=most)
+def test_of_many_words_the_best_are_drawn():
+    picture = pictures.logits_and_probabilities(torch.arange(20.0), [*map(str, range(20))], "Title")
+    _, left, _ = picture.figure.axes
+    assert [bar.get_width() for bar in left.patches] == [19, 18, 17, 16, 15, 14, 13, 12]
+
+
+def test_logits_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="one logit for each of 3 words; got the shape \\(2,\\)"):
+        pictures.logits_and_probabilities(torch.zeros(2), WORDS, "Title")

@@ -36,6 +36,11 @@ MEANINGS = (
     (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
     (Exception, "'?NoneType", "A value is None here: did a function forget its `return`?"),
     (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
+    (
+        IndexError,
+        "Dimension out of range",
+        "A tensor has fewer axes than expected: `x[:, i]` drops an axis, `x[:, [i]]` keeps it.",
+    ),
     (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
     (
         RuntimeError,

@@ -32,6 +32,7 @@ from transformer_course.model.positional_encoding import (
     sinusoidal_encoding,
     wavelengths,
 )
+from transformer_course.model.torch_weights import load_torch_weights
 from transformer_course.model.transformer import (
     Embeddings,
     Transformer,
@@ -59,6 +60,7 @@ __all__ = [
     "causal_mask",
     "fused_attention",
     "layer_norm",
+    "load_torch_weights",
     "memory_summary",
     "merge_heads",
     "padding_mask",

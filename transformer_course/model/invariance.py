@@ -151,8 +151,9 @@ def ignores_memory_order(network: nn.Module) -> bool:
 def divides_by_root_d_k(network: nn.Module) -> bool:
     """Check that scores are divided by the root of a head's width before the softmax."""
     root_d_k = math.sqrt(network.config.d_model / network.config.heads)
+    query, memory = 0.5 * _vectors(network, 1, TARGET), 0.5 * _vectors(network, 1, 2, seed=1)
     return all(
-        bool(((_temperature(attention) - root_d_k).abs() < 0.01).all())
+        bool(((_temperature(attention, query, memory) - root_d_k).abs() < 0.01).all())
         for attention in _parts(network, MultiHeadAttention)
     )
 
@@ -197,9 +198,11 @@ def _in_use(network: nn.Module) -> Iterator[None]:
     """Switch dropout and gradients off, as when a model is used."""
     was_training = network.training
     network.eval()
-    with torch.no_grad():
-        yield
-    network.train(was_training)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        network.train(was_training)
 
 
 def _logits(network: nn.Module, source: Tensor, target: Tensor) -> Tensor:
@@ -273,27 +276,23 @@ def _parts(network: nn.Module, kind: type[nn.Module]) -> Iterator[nn.Module]:
     return (module for module in network.modules() if isinstance(module, kind))
 
 
-def _temperature(attention: MultiHeadAttention) -> Tensor:
+def _temperature(attention: MultiHeadAttention, query: Tensor, memory: Tensor) -> Tensor:
     """Divide differences of scores by differences of log-weights, for each query and head.
 
     With two keys, a head's output lies on the line between two values, and where on it is the
     weight: so it can be read from outside.
     """
-    d_model = attention.query_projection.in_features
-    weight = attention.query_projection.weight
-    query = 0.5 * _noise(1, TARGET, d_model).to(weight)
-    memory = 0.5 * _noise(1, 2, d_model, seed=1).to(weight)
-    merged: list[Tensor] = []
-    hook = attention.output_projection.register_forward_pre_hook(
-        lambda _, inputs: merged.append(inputs[0])
-    )
-    attention(query, memory)
-    hook.remove()
+    weight, bias = attention.output_projection.parameters()
+    as_it_is = {
+        "output_projection.weight": torch.eye(len(weight)).to(weight),
+        "output_projection.bias": torch.zeros_like(bias),
+    }
+    merged = functional_call(attention, as_it_is, (query, memory))
 
     def by_head(x: Tensor) -> Tensor:
         return x[0].unflatten(-1, (attention.heads, -1))  # (length, heads, d_k)
 
-    q, output = by_head(attention.query_projection(query)), by_head(merged[0])
+    q, output = by_head(attention.query_projection(query)), by_head(merged)
     key_0, key_1 = by_head(attention.key_projection(memory))
     value_0, value_1 = by_head(attention.value_projection(memory))
     line = value_0 - value_1

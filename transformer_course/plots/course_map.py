@@ -10,6 +10,9 @@ from transformer_course.plots.theme import CARD, COLOURS, FONT, INK, MUTED, SERI
 CLASS = "course-map"
 """Class of the map's element: the book finds the map by it."""
 
+SUBLAYER = SERIES[1]
+"""Colour of attention and feed-forward; a query's colour would say that it is a query."""
+
 Address = Callable[[str], str]
 """From the name of a lesson, such as ``05_layers``, to the address that opens it."""
 
@@ -36,11 +39,11 @@ class Part:
 EMBEDDINGS = Part("Embeddings", "06_transformer")
 POSITIONS = Part("Positional encoding", "01_positional_encoding", COLOURS["position"])
 ADD_NORM = Part("Add and layer norm", "05_layers")
-FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SERIES[1])
+FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SUBLAYER)
 
 BEFORE_ENCODER = (Part("English: the cat sleeps"), EMBEDDINGS, POSITIONS)
 ENCODER_LAYER = (
-    Part("Self-attention", "02_attention", COLOURS["query"]),
+    Part("Self-attention", "02_attention", SUBLAYER),
     ADD_NORM,
     FEED_FORWARD,
     ADD_NORM,
@@ -54,7 +57,7 @@ AFTER_ENCODER = (
 )
 BEFORE_DECODER = (Part("French so far: le chat"), EMBEDDINGS, POSITIONS)
 DECODER_LAYER = (
-    Part("Masked self-attention, in several heads", "03_multi_head_attention", COLOURS["query"]),
+    Part("Masked self-attention, in several heads", "03_multi_head_attention", SUBLAYER),
     ADD_NORM,
     Part("Cross-attention: reads the memory", "03_multi_head_attention", COLOURS["memory"]),
     ADD_NORM,

@@ -88,9 +88,7 @@ def position_wise_diagram(tokens: Sequence[str], d_model: int, d_ff: int) -> Pic
     )
 
 
-def unit_words(
-    frame: pd.DataFrame, title: str = "A hidden unit has favourite words"
-) -> alt.Chart:
+def unit_words(frame: pd.DataFrame, title: str = "A hidden unit has favourite words") -> alt.Chart:
     """Draw which words activate a hidden unit most; the reader chooses the unit.
 
     Parameters

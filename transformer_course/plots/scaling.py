@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
@@ -119,10 +119,18 @@ def _scale(axes: Axes, across: pd.Series, log: str) -> None:
 def _plain_numbers(axis: Axis) -> None:
     """Write 1000 and 0.01 instead of powers of ten."""
     axis.set_major_formatter(FuncFormatter(_plain))
+    axis.set_minor_formatter(_PlainMinorNumbers())
 
 
 def _plain(value: float, _: int = 0) -> str:
     return np.format_float_positional(value, precision=12, trim="-")
+
+
+class _PlainMinorNumbers(LogFormatter):
+    """On a short logarithmic axis, where minor ticks get numbers too, write these out as well."""
+
+    def __call__(self, value: float, position: int | None = None) -> str:
+        return _plain(value) if super().__call__(value, position) else ""
 
 
 def _name_lines(axes: Axes, lines: list[Line2D]) -> None:

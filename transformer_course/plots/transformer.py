@@ -23,6 +23,7 @@ from transformer_course.plots.theme import (
     PIXELS_PER_INCH,
     SERIES,
     SMALL_SIZE,
+    TEXT_SIZE,
     blank_axes,
     entitle,
     matplotlib_theme,
@@ -42,8 +43,12 @@ PARTS = {
 """How a bar names and colours the parts of a model; other parts are drawn in grey."""
 NARROWEST_NAMED = 0.11
 """Share of the longest bar from which on a part has room for its name."""
-MOST_WORDS = 12
+MOST_WORDS = 8
 """Up to so many words a picture compares one by one."""
+LENGTHS = range(32, 769, 32)
+"""Tokens per sentence from which the reader chooses."""
+BOX = (150, 36)
+SOURCE_X, MASK_X, TARGET_X, TARGET_MASK_X = 100, 258, 412, 556
 
 
 @matplotlib_theme()
@@ -57,17 +62,16 @@ def forward_pass(
     The shapes are those of a real pass.
     """
     shapes = _shapes(network, source_ids, target_ids)
-    layers = {"encoder": network.config.encoder_layers, "decoder": network.config.decoder_layers}
     axes = canvas(420, "From ids to logits: each tensor with its shape")
-    for side, x in (("source", SOURCE_X), ("target", TARGET_X)):
-        stack = "encoder" if side == "source" else "decoder"
+    for side, stack, x in (("source", "encoder", SOURCE_X), ("target", "decoder", TARGET_X)):
+        layers = len(network.get_submodule(stack).layers)
         label(axes, (x, 14), f"{side} ids", bold=True)
         _flow(axes, x, 24, 62, shapes[f"{side}_ids"])
         box(axes, (x, 80), BOX, f"{side} embeddings")
         _flow(axes, x, 98, 134, shapes[f"{side}_embeddings"])
         box(axes, (x, 152), BOX, "+ positions", COLOURS["position"])
         _flow(axes, x, 170, 234, shapes[f"{side}_positions"])
-        box(axes, (x, 255), (150, 42), f"{stack}, {_counted(layers[stack])}")
+        box(axes, (x, 255), (150, 42), f"{stack}, {layers} layer{'s' if layers > 1 else ''}")
     _masks(axes, shapes)
     _memory(axes, shapes["encoder"])
     _flow(axes, TARGET_X, 276, 322, shapes["decoder"])
@@ -83,10 +87,6 @@ def forward_pass(
         f"{shapes['source_mask']} comes from the source ids and goes to encoder and decoder, the "
         f"target mask {shapes['target_mask']} from the target ids to the decoder.",
     )
-
-
-BOX = (150, 36)
-SOURCE_X, MASK_X, TARGET_X, TARGET_MASK_X = 100, 258, 412, 556
 
 
 def _shapes(network: Transformer, source_ids: Tensor, target_ids: Tensor) -> dict[str, str]:
@@ -116,10 +116,6 @@ def _shapes(network: Transformer, source_ids: Tensor, target_ids: Tensor) -> dic
 def _flow(axes: Axes, x: float, top: float, bottom: float, shape: str) -> None:
     arrow(axes, (x, top), (x, bottom))
     label(axes, (x + 8, (top + bottom) / 2), shape, MUTED, align="left")
-
-
-def _counted(layers: int) -> str:
-    return f"{layers} layer{'s' if layers > 1 else ''}"
 
 
 def _masks(axes: Axes, shapes: Mapping[str, str]) -> None:
@@ -190,10 +186,10 @@ def _segment(axes: Axes, row: int, left: int, part: str, count: int, named: bool
         axes.text(left + count / 2, row, words, ha="center", va="center", fontsize=size)
 
 
-def memory_by_length(
-    network: Transformer, batch: int, lengths: Sequence[int] = range(32, 769, 32)
-) -> alt.LayerChart:
+def memory_by_length(network: Transformer, batch: int) -> alt.LayerChart:
     """Draw what one training step keeps in memory, by purpose; the reader chooses the length.
+
+    Source and target have as many tokens.
 
     Parameters
     ----------
@@ -201,24 +197,19 @@ def memory_by_length(
         The model; one on torch's ``meta`` device will do, which holds shapes and no numbers.
     batch
         Sentences per batch.
-    lengths
-        Tokens per sentence, source and target alike, in equal steps.
     """
     rows = [
         {"purpose": purpose, "gigabytes": round(size / 1e9, 3), "length": length}
-        for length in lengths
+        for length in LENGTHS
         for purpose, size in memory_summary(network, batch, length, length).items()
     ]
     slider = alt.binding_range(
-        min=min(lengths),
-        max=max(lengths),
-        step=lengths[1] - lengths[0],
-        name="tokens per sentence: ",
+        min=LENGTHS[0], max=LENGTHS[-1], step=LENGTHS.step, name="tokens per sentence: "
     )
     most = max(row["gigabytes"] for row in rows)
     shown = (
         alt.Chart(alt.Data(values=rows), width=340, height=190)
-        .add_params(alt.param(name="tokens", value=lengths[len(lengths) // 2], bind=slider))
+        .add_params(alt.param(name="tokens", value=LENGTHS[len(LENGTHS) // 2], bind=slider))
         .transform_filter("datum.length == tokens")
         .encode(
             x=alt.X("gigabytes:Q", title="gigabytes", scale=alt.Scale(domain=[0, 1.1 * most])),
@@ -236,7 +227,7 @@ def memory_by_length(
         bars + sizes,
         "Attention weights overtake all else as sentences grow",
         f"Bars of the gigabytes that one training step keeps for {batch} sentences of "
-        f"{min(lengths)} to {max(lengths)} tokens, by purpose. Weights, gradients and Adam's "
+        f"{LENGTHS[0]} to {LENGTHS[-1]} tokens, by purpose. Weights, gradients and Adam's "
         f"means stay, logits grow with the length, attention weights with its square.",
     )
 
@@ -332,16 +323,17 @@ def mask_panels(
     """
     for name, mask in masks.items():
         check_tokens(name, mask.shape, queries, keys)
-    panels = _panels(len(masks), 270, title)
+    panels = _panels(len(masks), 290, title)
     for axes, (name, mask) in zip(panels, masks.items(), strict=True):
         for row, column in torch.cartesian_prod(*map(torch.arange, mask.shape)).tolist():
             _opening(axes, column, row, is_open=bool(mask[row, column]))
         axes.set_xticks(range(len(keys)), keys, rotation=45, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(queries)), queries)
         axes.xaxis.tick_top()
+        axes.set_title(name, fontsize=points(TEXT_SIZE))
         axes.set(
             aspect="equal",
-            xlabel=f"{names[1]}\n{name}",
+            xlabel=names[1],
             ylabel=names[0],
             xlim=(-0.5, len(keys) - 0.5),
             ylim=(len(queries) - 0.5, -0.5),
@@ -363,7 +355,7 @@ def _opening(axes: Axes, column: int, row: int, is_open: bool) -> None:
 
 @matplotlib_theme()
 def logits_and_probabilities(
-    logits: Float[Tensor, "vocab"], words: Sequence[str], title: str, most: int = 8
+    logits: Float[Tensor, "vocab"], words: Sequence[str], title: str
 ) -> Picture:
     """Draw the highest logits of one position beside the probabilities that softmax makes of them.
 
@@ -375,20 +367,18 @@ def logits_and_probabilities(
         The vocabulary, in the order of its ids.
     title
         What to see.
-    most
-        How many words to draw.
 
     Raises
     ------
     ValueError
-        If logits and words do not fit, or there are too many words to draw.
+        If logits and words do not fit.
     """
-    if logits.shape != (len(words),) or not 1 <= most <= MOST_WORDS:
+    if logits.shape != (len(words),):
         raise ValueError(
-            f"a picture needs one logit for each of {len(words)} words, and draws 1 to "
-            f"{MOST_WORDS} of them; got the shape {tuple(logits.shape)} and most={most}."
+            f"a picture needs one logit for each of {len(words)} words; got the shape "
+            f"{tuple(logits.shape)}."
         )
-    best = logits.topk(min(most, len(words))).indices.tolist()
+    best = logits.topk(min(MOST_WORDS, len(words))).indices.tolist()
     left, right = _panels(2, 120 + 24 * len(best), title)
     for axes, values, name in (
         (left, logits, "logit"),
