@@ -49,3 +49,13 @@ def test_lessons_are_found_from_colab(monkeypatch):
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
     address = notebook.lesson_address("05_layers")
     assert address == colab_link(repository(), "05_layers")
+
+
+def test_an_error_is_shown_with_its_type(capsys):
+    notebook.show_error(int, "x", base=10)
+    assert capsys.readouterr().out.startswith("ValueError: invalid literal")
+
+
+def test_an_error_that_does_not_come_is_told():
+    with pytest.raises(AssertionError, match="raised none"):
+        notebook.show_error(int, "3")

@@ -1,7 +1,8 @@
-"""Inside a notebook: the set-up of every lesson, and the source that a lesson is about."""
+"""Inside a notebook: the set-up of every lesson, sources and errors shown, and other lessons."""
 
 import inspect
 import os
+import textwrap
 from collections.abc import Callable
 from importlib import metadata
 
@@ -54,3 +55,19 @@ def show_source(thing: type | Callable[..., object]) -> None:
         {"text/markdown": f"````python\n{source}\n````", "text/plain": source},
         raw=True,
     )
+
+
+def show_error(call: Callable[..., object], *arguments: object, **settings: object) -> None:
+    """Print the error that a call raises: its type and its message.
+
+    Raises
+    ------
+    AssertionError
+        If the call raises nothing.
+    """
+    try:
+        call(*arguments, **settings)
+    except Exception as error:
+        print(textwrap.fill(f"{type(error).__name__}: {error}", width=80), end="\n\n")
+    else:
+        raise AssertionError("an error was expected here, and the call raised none.")

@@ -277,6 +277,7 @@ def test_exception_shows_the_learners_own_line():
         ("undefined_name", "This name has no value yet"),
         ("1 / 0", "divided by zero"),
         ("x[9]", "An index lies beyond the end"),
+        ("x.sum(dim=5)", "A tensor has fewer axes than expected"),
         ("x + torch.ones(7)", "Two shapes do not fit"),
         ("print('a')['b']", "A value is None here"),
         ("print('a').shape", "A value is None here"),
