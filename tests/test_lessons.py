@@ -1,0 +1,46 @@
+"""The lessons as a learner on a train uses them: without a network, and going back and forth."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tools.twins import lesson_twins, read_twin
+
+TRAINING = "07_toy_translation"  # too long to run twice here; it is run with the notebooks
+LESSONS = [twin for twin in lesson_twins() if twin.stem != TRAINING]
+
+# A terminal's shell, which draws no pictures. Each cell that asserts something is run twice, with
+# the cells since the last one before it: so a learner comes back to a claim to see it again.
+SESSION = """
+import json, socket, sys
+from IPython.core.interactiveshell import InteractiveShell
+
+def refuse(*address):
+    raise ConnectionRefusedError(f"a lesson asked the network for {address}")
+
+socket.socket.connect = socket.getaddrinfo = refuse
+shell, since = InteractiveShell.instance(), []
+for source in json.load(sys.stdin):
+    since.append(source)
+    shell.run_cell(source).raise_error()
+    if "assert " in source:
+        for again in since:
+            shell.run_cell(again).raise_error()
+        since = []
+"""
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda twin: twin.stem)
+def test_cells_can_be_run_again_without_a_network(twin, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path))
+    cells = [cell.source for cell in read_twin(twin).cells if cell.cell_type == "code"]
+    result = subprocess.run(
+        [sys.executable, "-c", SESSION],
+        input=json.dumps(cells),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
