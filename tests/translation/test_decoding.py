@@ -3,8 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.model import Transformer, TransformerConfig
-from transformer_course.translation.decoding import greedy, inference_mode
+from transformer_course.model import Transformer, TransformerConfig, inference_mode
+from transformer_course.translation.decoding import greedy
 
 BOS, EOS, PAD = 1, 2, 0
 CONFIG = TransformerConfig(

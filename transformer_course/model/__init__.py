@@ -37,6 +37,7 @@ from transformer_course.model.transformer import (
     Embeddings,
     Transformer,
     TransformerConfig,
+    inference_mode,
     memory_summary,
     parameter_summary,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "capture_attention",
     "causal_mask",
     "fused_attention",
+    "inference_mode",
     "layer_norm",
     "load_torch_weights",
     "memory_summary",

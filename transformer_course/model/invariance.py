@@ -7,7 +7,6 @@ where the property holds. :func:`naive_test` shows how models are often tested i
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +16,7 @@ from torch.func import functional_call
 
 from transformer_course.model.feed_forward import FeedForward
 from transformer_course.model.multi_head_attention import MultiHeadAttention
+from transformer_course.model.transformer import inference_mode
 
 BATCH, SOURCE, TARGET = 3, 5, 7
 TOLERANCE = 1e-4  # A smaller change is rounding, a larger one an effect.
@@ -70,7 +70,7 @@ def reads_only_the_memory(network: nn.Module) -> bool:
     vocab, pad_id = network.config.source_vocab, network.config.pad_id
     padded = source == pad_id
     other_source = torch.where(padded, pad_id, _other_tokens(source, vocab, pad_id))
-    with _in_use(network):
+    with inference_mode(network):
         memory = network.encode(source)
         # What stands in the memory at padded positions must not count either.
         other_memory = torch.where(padded[:, :, None], _noise(*memory.shape).to(memory), memory)
@@ -99,7 +99,7 @@ def ignores_the_batch(network: nn.Module) -> bool:
 def tells_positions_apart(network: nn.Module) -> bool:
     """Check that a repeated word gets another vector, and other logits, at each position."""
     source, target = (ids[:, :1].expand(ids.shape) for ids in _sentences(network, batch=1))
-    with _in_use(network):
+    with inference_mode(network):
         memory, logits = network.encode(source), network(source, target)
     return all(_all_differ(vectors[:, 1:], vectors[:, :-1]) for vectors in (memory, logits))
 
@@ -123,7 +123,7 @@ def keeps_the_residual(network: nn.Module) -> bool:
             for name, parameter in stack.named_parameters()
             if "output_projection" in name or "contract" in name
         }
-        with _in_use(stack):
+        with inference_mode(stack):
             first, second = functional_call(stack, silent, inputs)[0]
         if not _all_differ(first, second):
             return False
@@ -193,20 +193,8 @@ def failed_tests(network: nn.Module) -> set[str]:
 # What the tests are made of
 
 
-@contextmanager
-def _in_use(network: nn.Module) -> Iterator[None]:
-    """Switch dropout and gradients off, as when a model is used."""
-    was_training = network.training
-    network.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        network.train(was_training)
-
-
 def _logits(network: nn.Module, source: Tensor, target: Tensor) -> Tensor:
-    with _in_use(network):
+    with inference_mode(network):
         return network(source, target)
 
 

@@ -5,6 +5,8 @@ Press and Wolf (2017), "Using the Output Embedding to Improve Language Models".
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -231,6 +233,18 @@ def _initialise_linear_layers(model: nn.Module) -> None:
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
             nn.init.zeros_(module.bias)
+
+
+@contextmanager
+def inference_mode(model: nn.Module) -> Iterator[None]:
+    """Switch dropout and gradients off inside the block; put back the training flag after it."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        model.train(was_training)
 
 
 def parameter_summary(model: Transformer) -> dict[str, int]:

@@ -42,18 +42,20 @@ class PictureRenderer:
             Whether the output stands within a sentence.
         """
         if data.mime_type == VEGA_LITE:
-            # Only those who build the book have docutils.
-            from docutils import nodes
-
-            return [nodes.raw("", chart_html(data.content), format="html")]
+            return _raw(chart_html(data.content))
         if data.mime_type == "text/html" and f'class="{CLASS}"' in data.content:
-            from docutils import nodes
-
             # The pages of the book stand beside each other as the notebooks do.
-            return [nodes.raw("", data.content.replace('.ipynb"', '.html"'), format="html")]
+            return _raw(data.content.replace('.ipynb"', '.html"'))
         if data.mime_type == PNG and "alt" in data.output_metadata.get(PNG, {}):
             return _figure(renderer, data)
         return None
+
+
+def _raw(html: str) -> list[Any]:
+    # Only those who build the book have docutils.
+    from docutils import nodes
+
+    return [nodes.raw("", html, format="html")]
 
 
 def _figure(renderer: Any, data: Any) -> list[Any]:

@@ -23,6 +23,7 @@ from transformer_course.plots.theme import (
     entitle,
     matplotlib_theme,
     titled,
+    without_frame,
 )
 
 NORM_COLOUR, SUBLAYER_COLOUR = SERIES[2], SERIES[1]
@@ -57,9 +58,7 @@ def normalisation_steps(steps: Mapping[str, Float[Tensor, "d_model"]], title: st
         axes.bar_label(bars, fmt="%.2f", padding=2)
         axes.axhline(0, color=MUTED, linewidth=1)
         axes.set(ylabel=name, yticks=[])
-        axes.tick_params(length=0)
-        axes.spines[:].set_visible(False)
-        axes.grid(visible=False)
+        without_frame(axes)
     lowest = min(float(vector.min()) for vector in steps.values())
     highest = max(float(vector.max()) for vector in steps.values())
     room = 0.3 * (highest - lowest)  # for the numbers at the bars' ends

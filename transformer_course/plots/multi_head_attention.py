@@ -27,6 +27,7 @@ from transformer_course.plots.theme import (
     entitle,
     matplotlib_theme,
     tinted,
+    without_frame,
 )
 
 CELL = 20
@@ -153,11 +154,9 @@ def _check_shares(measure: str, table: pd.DataFrame) -> None:
 def _shares(axes: Axes, table: pd.DataFrame) -> None:
     """Draw a table of shares as coloured cells with their percentages."""
     axes.imshow(table, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-    axes.grid(visible=False)
+    without_frame(axes)
     axes.set_xticks(range(table.shape[1]), table.columns)
     axes.set_yticks(range(table.shape[0]), table.index)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
     for row, shares in enumerate(table.to_numpy()):
         for column, share in enumerate(shares):
             label(axes, (column, row), f"{share:.0%}", INK if share > 0.5 else CARD)

@@ -183,6 +183,13 @@ def entitle(axes: Axes, title: str) -> None:
     axes.set_title("\n".join(wrapped(title)))
 
 
+def without_frame(axes: Axes) -> None:
+    """Take away grid, ticks and edges, where cells or bars say it all."""
+    axes.grid(visible=False)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
 def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Give each line of a matplotlib figure a colour and a stroke pattern of its own.
 

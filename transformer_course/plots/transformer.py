@@ -30,6 +30,7 @@ from transformer_course.plots.theme import (
     points,
     tinted,
     titled,
+    without_frame,
 )
 from transformer_course.plots.token_grid import check_tokens
 
@@ -259,7 +260,7 @@ def who_catches_whom(table: pd.DataFrame, title: str) -> Picture:
         xlim=(-0.5, columns - 0.5),
         ylim=(rows - 0.5, -0.5),
     )
-    _without_frame(axes)
+    without_frame(axes)
     caught = "; ".join(
         f"{model} by {', '.join(map(str, tests[tests].index)) or 'none'}"
         for model, tests in table.iterrows()
@@ -287,12 +288,6 @@ def _verdict(axes: Axes, column: int, row: int, caught: bool) -> None:
 
 def _cell(axes: Axes, column: int, row: int, colour: str, edge: str) -> None:
     axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor=edge))
-
-
-def _without_frame(axes: Axes) -> None:
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
 
 
 @matplotlib_theme()
@@ -338,7 +333,7 @@ def mask_panels(
             xlim=(-0.5, len(keys) - 0.5),
             ylim=(len(queries) - 0.5, -0.5),
         )
-        _without_frame(axes)
+        without_frame(axes)
     openings = "; ".join(
         f"{name}: {int(mask.sum())} of {mask.numel()} cells" for name, mask in masks.items()
     )

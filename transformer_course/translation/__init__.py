@@ -8,7 +8,7 @@ from transformer_course.translation.batches import (
     padding_waste,
 )
 from transformer_course.translation.corpus import Corpus, SentencePair
-from transformer_course.translation.decoding import greedy, inference_mode
+from transformer_course.translation.decoding import greedy
 from transformer_course.translation.evaluation import (
     alignment_accuracy,
     bleu,
@@ -45,7 +45,6 @@ __all__ = [
     "exact_match",
     "files_corpus",
     "greedy",
-    "inference_mode",
     "length_batches",
     "masked_mean",
     "noam",

@@ -1,25 +1,10 @@
 """From scores to sentences: choosing the next token, again and again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_course.model import Transformer
-
-
-@contextmanager
-def inference_mode(model: nn.Module) -> Iterator[None]:
-    """Switch dropout and gradients off inside the block; put back the training flag after it."""
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        model.train(was_training)
+from transformer_course.model import Transformer, inference_mode
 
 
 def greedy(

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from transformer_course.files import atomic_write
+from transformer_course.model import inference_mode
 from transformer_course.translation.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
 from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.decoding import inference_mode
 from transformer_course.translation.evaluation import exact_match
 from transformer_course.translation.interrupts import deferred_interrupt
 from transformer_course.translation.schedule import noam, warmup_cosine

@@ -9,7 +9,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_course.model import Transformer, TransformerConfig, capture_attention
+from transformer_course.model import (
+    Transformer,
+    TransformerConfig,
+    capture_attention,
+    inference_mode,
+)
 from transformer_course.translation.batches import EncodedPair, collate, pad_rows
 from transformer_course.translation.checkpoints import (
     CheckpointError,
@@ -19,7 +24,7 @@ from transformer_course.translation.checkpoints import (
     write_tensors,
 )
 from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.decoding import greedy, inference_mode
+from transformer_course.translation.decoding import greedy
 from transformer_course.translation.text import (
     BOS,
     EOS,
