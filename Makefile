@@ -12,7 +12,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint book notebooks stamp bench
+.PHONY: help lab test lint book notebooks stamp bench results
 
 help:
 	@echo "make lab        open the course in JupyterLab"
@@ -20,7 +20,8 @@ help:
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
 	@echo "make notebooks  execute all notebooks again from their text twins"
-	@echo "make bench      measure again what stands in benchmarks/results; minutes, on a quiet machine"
+	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
+	@echo "make results    train lesson 9's translators again; two hours, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of the address"
 
 lab: $(LEARNER)
@@ -56,6 +57,13 @@ notebooks: $(AUTHOR)
 bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.toy_training
 	@$(BIN)/python -m benchmarks.exercise_checks
+	@$(BIN)/python -m benchmarks.training_speed
+	@$(BIN)/python -m benchmarks.decoding_speed
+	@$(BIN)/python -m benchmarks.scaling
+
+results: $(AUTHOR)
+	@$(BIN)/python -m tools.recorded_runs en-fr
+	@$(BIN)/python -m tools.recorded_runs en-de
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp
@@ -65,5 +73,5 @@ $(LEARNER): pyproject.toml constraints.txt
 	@touch $@
 
 $(AUTHOR): pyproject.toml constraints.txt
-	@sh tools/install.sh lab,book,test
+	@sh tools/install.sh lab,book,peers,test
 	@touch $@ $(LEARNER)

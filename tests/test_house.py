@@ -33,7 +33,7 @@ COLAB = {
     "tqdm": "4.67.3",
     "pillow": "11.3.0",
 }
-SMALL = {"packaging", "sacrebleu", "sacremoses", "jaxtyping"}
+SMALL = {"packaging", "sacrebleu", "sacremoses", "jaxtyping", "pooch", "requests", "sentencepiece"}
 
 
 def constraints() -> dict[str, str]:

@@ -5,20 +5,28 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from transformer_course import __version__, doctor
+from transformer_course.translation.data_parallel import join_world
 from transformer_course.translation.evaluation import evaluate
+from transformer_course.translation.precision import PRECISIONS
 from transformer_course.translation.recipes import RECIPES, recipe_for
 from transformer_course.translation.runs import RUN_FILE, Run, make_output_folder
-from transformer_course.translation.text_files import read_pairs
+from transformer_course.translation.text_files import BLANK, read_counted_pairs
 from transformer_course.translation.translator import Translator
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
+TEXT = ("source", "target", "pair", "data", "pairs", "sample")
+SETTINGS = ("steps", "minutes", "seed", "precision")
+LINES_AT_ONCE = 1000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,11 +75,16 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--corpus", help=f"one of {', '.join(RECIPES)}; toy if not given")
     train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
     train.add_argument("--target", type=Path, help="its translation, line by line (files)")
+    train.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
+    train.add_argument("--data", type=Path, help="folder with the corpus (multi30k, wmt14)")
+    train.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
+    train.add_argument("--sample", type=int, help="seed to draw them, not the first (wmt14)")
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
     train.add_argument("--steps", type=int, help="updates of the weights")
     train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
+    train.add_argument("--precision", help=f"{', '.join(PRECISIONS)} (the faster one here)")
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)
@@ -79,10 +92,13 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--split", default="test", help="split of the corpus it was trained on")
     score.add_argument("--source", type=Path, help="source text, instead of --split")
     score.add_argument("--reference", type=Path, help="its translation, line by line")
+    score.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
+    _add_beam(score)
 
     translate = commands.add_parser("translate", help="translate sentences")
     translate.set_defaults(command=_translate)
     translate.add_argument("checkpoint", type=Path, help="the folder that train wrote")
+    _add_beam(translate)
     translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
 
     examine = commands.add_parser("doctor", help="examine this machine and the installation")
@@ -90,20 +106,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_beam(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--beam", type=int, default=1, help="hypotheses kept; 1 is greedy")
+
+
 def _train(options: argparse.Namespace) -> None:
-    if options.resume:
-        _refuse_settings(options)
-        run = Run.read(options.output)
-        trainer = run.trainer(options.output)
-        trainer.resume(options.output)
-    else:
-        run = _requested_run(options)
-        make_output_folder(options.output)
-        trainer = run.trainer(options.output)
-        run.write(options.output)
-    result = trainer.train()[-1]
-    run.write(options.output, result=result)
-    print(f"{options.output}: {json.dumps(result)}")
+    with join_world() as world:
+        if options.resume:
+            _refuse_settings(options)
+            run = Run.read(options.output)
+        else:
+            run = _requested_run(options)
+            if world.is_first:
+                make_output_folder(options.output)
+        with world.first_alone():
+            corpus = run.load_corpus()
+        trainer = run.trainer(options.output, corpus, world)
+        if options.resume:
+            trainer.resume(options.output)
+        facts = trainer.facts() | {"left_out": corpus.left_out}
+        if world.is_first:
+            print(f"transformer-course: {_summary(facts)}", file=sys.stderr)
+            run.write(options.output, **facts)
+        result = trainer.train()[-1]
+        if world.is_first:
+            run.write(options.output, **facts, result=result)
+            print(f"{options.output}: {json.dumps(result)}")
+
+
+def _summary(facts: dict[str, Any]) -> str:
+    """Say in one line what is trained, and what of the text is not."""
+    left_out = "".join(f"; left out: {count:,} {why}" for why, count in facts["left_out"].items())
+    return (
+        f"{facts['train_pairs']:,} sentence pairs, {facts['parameters']:,} parameters, "
+        f"{facts['precision']} on {facts['device']}, {facts['padding_waste']:.1%} of the positions "
+        f"are padding{left_out}."
+    )
 
 
 def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
@@ -112,7 +150,7 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_settings(options: argparse.Namespace) -> None:
-    given = _given(options, ("corpus", "source", "target", "steps", "minutes", "seed"))
+    given = _given(options, ("corpus", *TEXT, *SETTINGS))
     if given:
         raise ValueError(
             f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
@@ -123,9 +161,9 @@ def _refuse_settings(options: argparse.Namespace) -> None:
 def _requested_run(options: argparse.Namespace) -> Run:
     corpus = options.corpus or "toy"
     recipe = recipe_for(corpus)
-    changes = _given(options, ("steps", "minutes", "seed"))
-    recipe = replace(recipe, training=replace(recipe.training, **changes))
-    return Run(corpus, recipe, options.source, options.target, options.command_line)
+    training = replace(recipe.training, **_given(options, SETTINGS))
+    recipe = replace(recipe, training=training)
+    return Run(corpus, recipe, **_given(options, TEXT), command=options.command_line)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -133,16 +171,25 @@ def _evaluate(options: argparse.Namespace) -> None:
         raise ValueError("--source and --reference belong together: give both files or neither.")
     translator = Translator.load(options.checkpoint)
     if options.source:
-        pairs = read_pairs(options.source, options.reference)
+        pairs, blank = read_counted_pairs(options.source, options.reference)
+        if blank:
+            print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:
-        pairs = Run.read(options.checkpoint).load_corpus().split(options.split)
-    print(json.dumps(evaluate(translator, pairs), indent=1))
+        run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
+        pairs = run.load_corpus().split(options.split)
+    scores = evaluate(translator, pairs, options.beam)
+    print(json.dumps(scores, ensure_ascii=False, indent=1))
 
 
 def _translate(options: argparse.Namespace) -> None:
     translator = Translator.load(options.checkpoint)
-    for translation in translator.translate(options.sentences or _standard_input()):
-        print(translation)
+    lines = iter(options.sentences) if options.sentences else _standard_input()
+    # disable=None shows it in a terminal only.
+    with tqdm(unit="line", desc="translating", leave=False, disable=None) as bar:
+        while chunk := list(islice(lines, LINES_AT_ONCE)):
+            for translation in translator.translate(chunk, beam=options.beam):
+                print(translation)
+            bar.update(len(chunk))
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -154,10 +201,11 @@ def _doctor(options: argparse.Namespace) -> int:
     return int(any(finding.advice for finding in findings))
 
 
-def _standard_input() -> list[str]:
+def _standard_input() -> Iterator[str]:
     sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
-        return [line.strip() for line in sys.stdin]
+        for line in sys.stdin:
+            yield line.strip()
     except UnicodeDecodeError as error:
         raise ValueError(
             f"standard input is not UTF-8 text ({error}); convert it to UTF-8."

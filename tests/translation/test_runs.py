@@ -102,8 +102,8 @@ def test_seed_determines_the_first_weights(run: Run, tmp_path: Path) -> None:
         ("files", None, None, "needs --source"),
         ("files", Path("a.en"), None, "needs --source"),
         ("files", None, Path("a.fr"), "needs --source"),
-        ("toy", Path("a.en"), Path("a.fr"), "no other corpus takes them"),
-        ("toy", Path("a.en"), None, "no other corpus takes them"),
+        ("toy", Path("a.en"), Path("a.fr"), "takes no --source"),
+        ("toy", Path("a.en"), None, "takes no --source"),
     ],
 )
 def test_runs_that_make_no_sense_are_refused(

@@ -1,12 +1,21 @@
 import gzip
+import io
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.text_files import (
+    PairStream,
     files_corpus,
+    iterate_lines,
+    iterate_member_lines,
     language_of,
+    read_counted_pairs,
     read_lines,
     read_pairs,
 )
@@ -79,6 +88,91 @@ def test_damaged_gzip_is_refused(tmp_path: Path, damage: str) -> None:
         read_lines(path)
 
 
+def archive_of(folder: Path, texts: dict[str, str], kind: int = tarfile.REGTYPE) -> Path:
+    path = folder / "texts.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in texts.items():
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def test_text_is_read_out_of_an_archive(tmp_path: Path, text: Path) -> None:
+    texts = {"training/a.en": "cat\n", "training/train.fr": text.read_text("utf-8"), "b.fr": "x\n"}
+    archive = archive_of(tmp_path, texts)
+    assert list(iterate_member_lines(archive, "train.fr")) == LINES
+    assert list(iterate_member_lines(archive, "a.en")) == ["cat"]
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE])
+def test_archive_without_the_text_is_refused(tmp_path: Path, kind: int) -> None:
+    name = "train.en" if kind == tarfile.REGTYPE else "train.fr"
+    archive = archive_of(tmp_path, {name: ""}, kind)
+    with pytest.raises(ValueError, match=r"texts\.tgz holds no file train\.fr"):
+        list(iterate_member_lines(archive, "train.fr"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "no gzip", "no tar"])
+def test_damaged_archive_is_refused(tmp_path: Path, damage: str) -> None:
+    text = "".join(f"{number**9}\n" for number in range(10_000))
+    archive = archive_of(tmp_path, {"train.fr": text})
+    whole = archive.read_bytes()
+    archive.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "no gzip": text.encode(),
+            "no tar": gzip.compress(text.encode()),
+        }[damage]
+    )
+    with pytest.raises(ValueError, match=r"texts\.tgz \(train\.fr\) is a damaged gzip .*copy it"):
+        list(iterate_member_lines(archive, "train.fr"))
+
+
+def test_other_encodings_in_an_archive_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "texts.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("train.fr")
+        content = "café".encode("latin-1")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(ValueError, match=r"train\.fr\) is not UTF-8 text .*convert it"):
+        list(iterate_member_lines(path, "train.fr"))
+
+
+LONG_TEXT = "".join(f"this is sentence {number}\n" for number in range(100_000))
+
+
+def from_a_file(folder: Path) -> Iterator[str]:
+    path = folder / "train.en"
+    path.write_text(LONG_TEXT)
+    return iterate_lines(path)
+
+
+def from_a_packed_file(folder: Path) -> Iterator[str]:
+    path = folder / "train.en.gz"
+    path.write_bytes(gzip.compress(LONG_TEXT.encode()))
+    return iterate_lines(path)
+
+
+def from_an_archive(folder: Path) -> Iterator[str]:
+    return iterate_member_lines(archive_of(folder, {"train.en": LONG_TEXT}), "train.en")
+
+
+@pytest.mark.parametrize("source", [from_a_file, from_a_packed_file, from_an_archive])
+def test_text_is_never_whole_in_memory(
+    tmp_path: Path, source: Callable[[Path], Iterator[str]]
+) -> None:
+    lines = source(tmp_path)
+    tracemalloc.start()
+    try:
+        assert sum(len(line) + 1 for line in lines) == len(LONG_TEXT)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < len(LONG_TEXT) / 5
+
+
 @pytest.mark.parametrize(
     ("name", "language"), [("train.en", "en"), ("a.b.fr", "fr"), ("train.de.gz", "de")]
 )
@@ -95,6 +189,32 @@ def test_name_without_a_language_is_refused(name: str) -> None:
 def test_pairs_with_a_blank_side_are_left_out(tmp_path: Path) -> None:
     paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
     assert read_pairs(*paths) == [SentencePair("a", "w"), SentencePair("d", "z")]
+
+
+def test_pairs_with_a_blank_side_are_counted(tmp_path: Path) -> None:
+    paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
+    assert read_counted_pairs(*paths)[1] == 2
+    assert files_corpus(*paths).left_out == {"a side is blank": 2}
+
+
+def test_blank_pairs_are_counted_as_they_come_by() -> None:
+    stream = PairStream(["a", "", "c", ""], ["w", "x", "y", "z"], ("train.en", "train.fr"))
+    pairs = iter(stream)
+    assert next(pairs) == SentencePair("a", "w")
+    assert stream.blank == 0
+    assert list(pairs) == [SentencePair("c", "y")]
+    assert stream.blank == 2
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_missing_line_shows_at_the_end_of_a_stream(longer: int) -> None:
+    texts = [["a", "b"], ["w", "x"]]
+    texts[longer] += ["c", "d", "e"]
+    pairs = iter(PairStream(*texts, ("train.en", "train.fr")))
+    assert len(list(islice(pairs, 2))) == 2
+    words = ("train.en has 5 lines, train.fr has 2", "train.en has 2 lines, train.fr has 5")
+    with pytest.raises(ValueError, match=words[longer]):
+        next(pairs)
 
 
 def test_unequal_numbers_of_lines_are_refused(tmp_path: Path) -> None:

@@ -197,16 +197,15 @@ class Transformer(nn.Module):
         x = self.source_positions(self.source_embeddings(source_ids))
         return self.encoder(x, padding_mask(source_ids, self.config.pad_id))
 
-    def decode(
+    def hidden_states(
         self,
         target_ids: Int[Tensor, "batch target"],
         memory: Float[Tensor, "batch source d_model"],
         source_ids: Int[Tensor, "batch source"],
-    ) -> Float[Tensor, "batch target vocab"]:
-        """Score every next token after each prefix of the target.
+    ) -> Float[Tensor, "batch target d_model"]:
+        """Turn each prefix of the target into the vector that the output layer scores.
 
-        ``source_ids`` say which positions of the memory are padding. Logits come back: a softmax
-        would turn them into probabilities.
+        ``source_ids`` say which positions of the memory are padding.
 
         Raises
         ------
@@ -217,8 +216,20 @@ class Transformer(nn.Module):
         _check_same_sentences(target_ids, memory, source_ids)
         x = self.target_positions(self.target_embeddings(target_ids))
         source_mask = padding_mask(source_ids, self.config.pad_id)
-        x = self.decoder(x, memory, source_mask, target_mask(target_ids, self.config.pad_id))
-        return self.output(x)
+        return self.decoder(x, memory, source_mask, target_mask(target_ids, self.config.pad_id))
+
+    def decode(
+        self,
+        target_ids: Int[Tensor, "batch target"],
+        memory: Float[Tensor, "batch source d_model"],
+        source_ids: Int[Tensor, "batch source"],
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Score every next token after each prefix of the target.
+
+        Logits come back: a softmax would turn them into probabilities. Errors are those of
+        :meth:`hidden_states`.
+        """
+        return self.output(self.hidden_states(target_ids, memory, source_ids))
 
     def forward(
         self, source_ids: Int[Tensor, "batch source"], target_ids: Int[Tensor, "batch target"]

@@ -56,6 +56,17 @@ class Batch:
         """Collate the pairs."""
         return cls(*collate(pairs, bos, eos, pad))
 
+    def to(self, device: torch.device) -> "Batch":
+        """Return the batch on a device."""
+        return Batch(*(ids.to(device) for ids in (self.source, self.target_in, self.target_out)))
+
+    def parts(self, count: int) -> list["Batch"]:
+        """Deal the sentences out into ``count`` parts, fewer where there are fewer sentences."""
+        return [
+            Batch(self.source[n::count], self.target_in[n::count], self.target_out[n::count])
+            for n in range(min(count, len(self.source)))
+        ]
+
 
 def length_batches(
     pairs: Sequence[EncodedPair], batch_tokens: int, generator: torch.Generator | None = None

@@ -1,6 +1,7 @@
 """Sentence pairs, and the splits they come in."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,16 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Named splits of sentence pairs in two languages, given by their two-letter codes."""
+    """Named splits of sentence pairs in two languages, given by their two-letter codes.
+
+    ``left_out`` says how many pairs the text has that the splits have not, by reason.
+    """
 
     name: str
     source_language: str
     target_language: str
     splits: dict[str, list[SentencePair]]
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def split(self, name: str) -> list[SentencePair]:
         """Return one split; raise ValueError if there is none of that name."""
@@ -37,3 +42,33 @@ class Corpus:
                 f"{', '.join(self.splits)}."
             )
         return self.splits[name]
+
+    def without_long(self, most_words: int) -> "Corpus":
+        """Leave the training pairs out that have more words than this on a side, and count them.
+
+        Words are told apart by blanks. Dev and test keep their long sentences: whoever drops them
+        there measures an easier task than others do.
+        """
+        train = self.split("train")
+        short = [
+            pair
+            for pair in train
+            if max(len(pair.source.split()), len(pair.target.split())) <= most_words
+        ]
+        dropped = {f"over {most_words} words, in train": len(train) - len(short)}
+        return replace(
+            self, splits=self.splits | {"train": short}, left_out=self.left_out | counted(dropped)
+        )
+
+
+def counted(numbers: dict[str, int]) -> dict[str, int]:
+    """Return the numbers that are not 0: nobody needs to read that nothing was left out."""
+    return {reason: number for reason, number in numbers.items() if number}
+
+
+def languages_of_pair(pair: str, pairs: Sequence[str]) -> tuple[str, str]:
+    """Split ``"en-fr"`` into its languages; raise ValueError if it is not one of ``pairs``."""
+    if pair not in pairs:
+        raise ValueError(f"there is no pair {pair!r} here; use one of {', '.join(pairs)}.")
+    source, target = pair.split("-")
+    return source, target

@@ -11,13 +11,25 @@ import torch
 
 from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
 from transformer_course.translation.corpus import Corpus
+from transformer_course.translation.data_parallel import World
+from transformer_course.translation.multi30k import multi30k_corpus
 from transformer_course.translation.recipes import Recipe, recipe_for
 from transformer_course.translation.text_files import files_corpus
 from transformer_course.translation.toy_language import toy_corpus
 from transformer_course.translation.training import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator
+from transformer_course.translation.wmt14 import wmt14_corpus
 
 RUN_FILE = "run.json"
+TEXT_OPTIONS = {
+    "toy": (),
+    "files": ("source", "target"),
+    "multi30k": ("pair", "data"),
+    "wmt14": ("pair", "data", "pairs", "sample"),
+}
+"""What may be said about the text of each corpus."""
+DEFAULT_PAIR = "en-fr"
+PATHS = ("source", "target", "data")
 
 
 @dataclass(frozen=True)
@@ -31,29 +43,51 @@ class Run:
     recipe
         Sizes and settings.
     source, target
-        The two text files, for the corpus ``"files"`` only.
+        The two text files, for the corpus ``"files"`` only, which needs them.
+    pair
+        Languages of ``"multi30k"`` or ``"wmt14"``, such as ``"en-fr"``, which is the default.
+    data
+        Folder with the files of these corpora; see
+        :func:`~transformer_course.translation.downloads.data_folder`.
+    pairs, sample
+        How many sentence pairs of ``"wmt14"`` to take; the seed that draws them, None for the
+        first ones.
     command
         The command line that began it, for the record.
 
     Raises
     ------
     ValueError
-        If the corpus is unknown, or files are missing or given where none are used.
+        If the corpus is unknown, or something is missing or given that it does not take.
     """
 
     corpus: str
     recipe: Recipe
     source: Path | None = None
     target: Path | None = None
+    pair: str | None = None
+    data: Path | None = None
+    pairs: int | None = None
+    sample: int | None = None
     command: str = ""
 
     def __post_init__(self) -> None:
         recipe_for(self.corpus)
-        if any((path is None) == (self.corpus == "files") for path in (self.source, self.target)):
+        given, takes = self._text(), TEXT_OPTIONS[self.corpus]
+        foreign = [f"--{name}" for name in given if name not in takes]
+        if foreign:
+            known = ", ".join(f"--{name}" for name in takes) or "nothing about its text"
             raise ValueError(
-                "the corpus 'files' needs --source FILE and --target FILE; no other corpus "
-                "takes them."
+                f"the corpus {self.corpus!r} takes no {', '.join(foreign)}; it takes {known}."
             )
+        if self.corpus == "files" and len(given) < 2:
+            raise ValueError("the corpus 'files' needs --source FILE and --target FILE.")
+
+    def _text(self) -> dict[str, Any]:
+        """Return what was said about the text."""
+        names = {name for options in TEXT_OPTIONS.values() for name in options}
+        values = {name: getattr(self, name) for name in sorted(names)}
+        return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
     def read(cls, folder: Path) -> "Run":
@@ -63,13 +97,9 @@ class Run:
             recipe = stored["recipe"] | {
                 "training": TrainingSettings(**stored["recipe"]["training"])
             }
-            return cls(
-                corpus=stored["corpus"],
-                recipe=Recipe(**recipe),
-                source=_path(stored["source"]),
-                target=_path(stored["target"]),
-                command=stored["command"],
-            )
+            text = {name: stored.get(name) for name in cls.__dataclass_fields__}
+            text |= {name: _path(text[name]) for name in PATHS}
+            return cls(**text | {"corpus": stored["corpus"], "recipe": Recipe(**recipe)})
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{folder / RUN_FILE} does not describe a training run ({error}); restore it or "
@@ -78,37 +108,52 @@ class Run:
 
     def write(self, folder: Path, **notes: Any) -> None:
         """Write the run with the date, the machine and ``notes``, such as the result."""
+        paths = {name: getattr(self, name) for name in PATHS}
         content = asdict(self) | {
-            "source": self.source and str(self.source.resolve()),
-            "target": self.target and str(self.target.resolve()),
+            name: path and str(path.resolve()) for name, path in paths.items()
         }
         write_json(folder / RUN_FILE, content | circumstances() | notes)
 
     def load_corpus(self) -> Corpus:
-        """Make or read the sentences."""
+        """Make, read or download the sentences; too long training pairs are left out, counted."""
+        text = self._text()
         if self.corpus == "files":
-            return files_corpus(self.source, self.target)
-        return toy_corpus()
+            corpus = files_corpus(**text)
+        elif self.corpus == "multi30k":
+            corpus = multi30k_corpus(text.get("pair", DEFAULT_PAIR), self.data)
+        elif self.corpus == "wmt14":
+            names = {"data": "folder", "sample": "seed"}
+            corpus = wmt14_corpus(**{names.get(name, name): text[name] for name in text})
+        else:
+            corpus = toy_corpus()
+        return corpus.without_long(self.recipe.most_words) if self.recipe.most_words else corpus
 
-    def trainer(self, output: Path | None = None) -> Trainer:
+    def trainer(
+        self,
+        output: Path | None = None,
+        corpus: Corpus | None = None,
+        world: World | None = None,
+    ) -> Trainer:
         """Build the untrained translator and its trainer, which writes to ``output`` if given."""
-        corpus = self.load_corpus()
+        corpus = corpus or self.load_corpus()
         train, dev = corpus.split("train"), corpus.split("dev")
         translator = Translator.from_pairs(
             train,
             (corpus.source_language, corpus.target_language),
             self.recipe.min_frequency,
             self.recipe.training.seed,
+            self.recipe.subwords,
             **self.recipe.sizes,
         )
-        return Trainer(translator, train, dev, self.recipe.training, output)
+        return Trainer(translator, train, dev, self.recipe.training, output, world=world)
 
 
 def circumstances() -> dict[str, Any]:
     """Return the date, the machine and the versions, which belong beside whatever is measured."""
     return {
         "date": date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} processors",
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, "
+        f"{torch.backends.cpu.get_cpu_capability()}",
         "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
     }
 

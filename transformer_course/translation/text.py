@@ -1,15 +1,14 @@
 """Text to token ids and back: vocabularies, and a tokeniser that knows words."""
 
-import pkgutil
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
-import spacy
-import spacy.lang
 from sacremoses import MosesDetokenizer
-from spacy.language import Language
 
 PAD, BOS, EOS, UNK = range(4)
 # A blank where spaCy cuts and Moses' rules do not join: "T - shirt", "dit -elle", "is n't".
@@ -68,10 +67,28 @@ class Vocabulary:
         return [self.tokens[number] for number in ids]
 
 
+@runtime_checkable
+class Tokenizer(Protocol):
+    """What a translator asks of a tokeniser."""
+
+    language: str
+    vocabulary: Vocabulary
+
+    def tokens(self, text: str) -> list[str]:
+        """Cut a sentence into tokens."""
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without special tokens at its ends."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into a sentence; padding, begin and end leave no trace."""
+
+
 def _check_language(language: str) -> None:
-    # A look for its folder is enough: a translator into French need not load the French rules,
-    # which takes two seconds.
-    known = [module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg]
+    # A look for its folder is enough: spaCy takes two seconds to import, and the French rules
+    # two more, which a translator into French does not need.
+    folder = Path(find_spec("spacy").origin).parent / "lang"
+    known = sorted(rules.parent.name for rules in folder.glob("*/__init__.py"))
     if language not in known:
         raise ValueError(
             f"no tokeniser for the language {language!r}; use one of {', '.join(known)}."
@@ -79,7 +96,9 @@ def _check_language(language: str) -> None:
 
 
 @cache
-def _spacy_pipeline(language: str) -> Language:
+def _spacy_pipeline(language: str) -> Any:
+    import spacy
+
     _check_language(language)
     try:
         return spacy.blank(language)

@@ -2,12 +2,18 @@
 
 import gzip
 import random
+import tarfile
 import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase, TextIOWrapper
+from itertools import zip_longest
 from pathlib import Path
 
-from transformer_course.translation.corpus import Corpus, SentencePair
+from transformer_course.translation.corpus import Corpus, SentencePair, counted
 
 MOST_DEV_SENTENCES = 500
+BLANK = "a side is blank"
 
 
 def read_lines(path: Path) -> list[str]:
@@ -20,15 +26,57 @@ def read_lines(path: Path) -> list[str]:
     ValueError
         If it is not UTF-8 text or a gzip file that was cut short.
     """
+    return list(iterate_lines(path))
+
+
+def iterate_lines(path: Path) -> Iterator[str]:
+    """Read one line after the other, as :func:`read_lines` does, and never hold them all."""
     opener = gzip.open if path.suffix == ".gz" else open
+    with _clear_errors(str(path)), opener(path, "rb") as file:
+        yield from _decoded(file)
+
+
+def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
+    """Read the lines of one text file out of a ``.tar.gz`` archive, without unpacking it.
+
+    Parameters
+    ----------
+    archive
+        The archive; it is read from its beginning to the end of the text file.
+    name
+        The text file's name in the archive, without its folder.
+
+    Raises
+    ------
+    OSError, ValueError
+        As :func:`read_lines`; also if the archive has no such file.
+    """
+    with (
+        _clear_errors(f"{archive} ({name})"),
+        tarfile.open(archive, "r:gz") as members,
+    ):
+        for member in members:
+            if Path(member.name).name == name and member.isfile():
+                yield from _decoded(members.extractfile(member))
+                return
+        raise ValueError(f"{archive} holds no file {name}; it is another archive, or cut short.")
+
+
+def _decoded(file: BufferedIOBase) -> Iterator[str]:
+    # "utf-8-sig": the byte order mark that Windows writes must not stick to the first word.
+    with TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
+        for line in text:
+            yield line.strip()
+
+
+@contextmanager
+def _clear_errors(name: str) -> Iterator[None]:
     try:
-        # "utf-8-sig": the byte order mark that Windows writes must not stick to the first word.
-        with opener(path, "rt", encoding="utf-8-sig", newline="\n") as file:
-            return [line.strip() for line in file]
+        yield
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text ({error}); convert it to UTF-8.") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{path} is a damaged gzip file ({error}); copy it again.") from None
+        raise ValueError(f"{name} is not UTF-8 text ({error}); convert it to UTF-8.") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError) as error:
+        raise ValueError(f"{name} is a damaged gzip file ({error}); copy it again.") from None
 
 
 def language_of(path: Path) -> str:
@@ -48,6 +96,49 @@ def language_of(path: Path) -> str:
     return suffix
 
 
+class PairStream:
+    """The sentence pairs of two aligned texts, one after the other, never all at once.
+
+    Pairs with a blank side are left out; ``blank`` counts those that have come by. Like the lines
+    of an open file, the pairs come once.
+
+    Parameters
+    ----------
+    sources, targets
+        The lines of the two texts.
+    names
+        What to call the two texts in an error.
+    """
+
+    def __init__(
+        self, sources: Iterable[str], targets: Iterable[str], names: tuple[str, str]
+    ) -> None:
+        self._lines = (sources, targets)
+        self._names = names
+        self.blank = 0
+
+    def __iter__(self) -> Iterator[SentencePair]:
+        """Yield the pairs; raise ValueError at the end if one text has more lines."""
+        both = only_source = only_target = 0
+        for source, target in zip_longest(*self._lines):
+            if target is None:
+                only_source += 1
+            elif source is None:
+                only_target += 1
+            else:
+                both += 1
+                if source and target:
+                    yield SentencePair(source, target)
+                else:
+                    self.blank += 1
+        if only_source or only_target:
+            raise ValueError(
+                f"{self._names[0]} has {both + only_source} lines, {self._names[1]} has "
+                f"{both + only_target}: line n of one must be the translation of line n of the "
+                f"other."
+            )
+
+
 def read_pairs(source: Path, target: Path) -> list[SentencePair]:
     """Read two aligned files; pairs with a blank side are left out.
 
@@ -56,22 +147,22 @@ def read_pairs(source: Path, target: Path) -> list[SentencePair]:
     OSError, ValueError
         If a file cannot be read, the numbers of lines differ, or no pair is left.
     """
-    sources, targets = read_lines(source), read_lines(target)
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"{source} has {len(sources)} lines, {target} has {len(targets)}: line n of one must "
-            f"be the translation of line n of the other."
-        )
-    pairs = [SentencePair(s, t) for s, t in zip(sources, targets, strict=True) if s and t]
+    return read_counted_pairs(source, target)[0]
+
+
+def read_counted_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
+    """Do as :func:`read_pairs`; also return how many pairs were left out."""
+    stream = PairStream(iterate_lines(source), iterate_lines(target), (str(source), str(target)))
+    pairs = list(stream)
     if not pairs:
         raise ValueError(f"{source} and {target} hold no sentence pair: every line is blank.")
-    return pairs
+    return pairs, stream.blank
 
 
 def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
     """Make a corpus of two aligned files, with a random tenth of them as its dev split.
 
-    The dev split has 500 pairs at most.
+    The dev split has 500 pairs at most. Pairs with a blank side are left out and counted.
 
     Raises
     ------
@@ -79,10 +170,10 @@ def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
         As :func:`read_pairs` and :func:`language_of`; also if the files hold a single pair.
     """
     languages = language_of(source), language_of(target)
-    pairs = read_pairs(source, target)
+    pairs, blank = read_counted_pairs(source, target)
     if len(pairs) < 2:
         raise ValueError(f"{source} holds one sentence pair only; give more text.")
     random.Random(seed).shuffle(pairs)
     dev_sentences = max(1, min(MOST_DEV_SENTENCES, len(pairs) // 10))
     splits = {"train": pairs[dev_sentences:], "dev": pairs[:dev_sentences]}
-    return Corpus("files", *languages, splits)
+    return Corpus("files", *languages, splits, counted({BLANK: blank}))

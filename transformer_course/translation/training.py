@@ -22,11 +22,20 @@ from tqdm import tqdm
 
 from transformer_course.files import atomic_write
 from transformer_course.model import inference_mode
-from transformer_course.translation.batches import Batch, EncodedPair, length_batches
+from transformer_course.translation.averaging import WeightAverage
+from transformer_course.translation.batches import (
+    Batch,
+    EncodedPair,
+    length_batches,
+    padding_waste,
+)
 from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
 from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.evaluation import exact_match
+from transformer_course.translation.data_parallel import World
+from transformer_course.translation.evaluation import bleu, exact_match
+from transformer_course.translation.fast_training import fast_loss, keep_freed_memory
 from transformer_course.translation.interrupts import deferred_interrupt
+from transformer_course.translation.precision import PRECISIONS, choose_precision
 from transformer_course.translation.schedule import noam, warmup_cosine
 from transformer_course.translation.text import BOS, EOS, PAD
 from transformer_course.translation.translator import (
@@ -37,6 +46,7 @@ from transformer_course.translation.translator import (
 
 TRAINING_FILE = "training.safetensors"
 METRICS_FILE = "metrics.csv"
+COUNTS = ("steps", "batch_tokens", "accumulate", "evaluate_every", "dev_sentences", "patience")
 Row = dict[str, int | float]
 
 
@@ -52,7 +62,10 @@ class TrainingSettings:
         If given, the run ends after so many minutes of training instead, and the learning rate
         follows the clock. Such a run cannot be repeated to the bit.
     batch_tokens
-        Target tokens per batch, padding included.
+        Target tokens per batch and process, padding included.
+    accumulate
+        Batches whose gradients are added up before the weights change: a large batch on a small
+        machine.
     learning_rate
         The highest learning rate (for ``"noam"`` the factor on the paper's formula).
     warmup
@@ -65,8 +78,19 @@ class TrainingSettings:
         AdamW's decay of the weights; 0 makes it Adam.
     clip_norm
         Longest gradient; longer ones are shortened to it.
+    average
+        Decay of the moving average of the weights, which is then what translates; 0 for none. See
+        :class:`~transformer_course.translation.averaging.WeightAverage`.
     evaluate_every, dev_sentences
         Updates between two looks at the dev split, and how many of its sentences are looked at.
+    patience
+        If given, the run stops after so many looks without a lower dev loss, and the weights of
+        the lowest are kept.
+    precision
+        ``"float32"``, ``"bfloat16"``, or ``"auto"``: whichever this machine computes faster.
+    fast
+        Whether to take the loss of :func:`~transformer_course.translation.fast_training.fast_loss`
+        where it applies: in 32 bits on a CPU.
     seed
         Determines the order of the sentences and dropout.
     threads
@@ -82,20 +106,27 @@ class TrainingSettings:
     steps: int = 500
     minutes: float | None = None
     batch_tokens: int = 512
+    accumulate: int = 1
     learning_rate: float = 6e-3
     warmup: float = 0.15
     schedule: str = "cosine"
     smoothing: float = 0.1
     weight_decay: float = 0.0
     clip_norm: float = 1.0
+    average: float = 0.0
     evaluate_every: int = 50
     dev_sentences: int = 200
+    patience: int | None = None
+    precision: str = "float32"
+    fast: bool = False
     seed: int = 0
     threads: int | None = 1
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_tokens", "evaluate_every", "dev_sentences"):
+        for name in COUNTS:
             count = getattr(self, name)
+            if name == "patience" and count is None:
+                continue
             if not isinstance(count, int) or count < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {count!r}.")
         if self.threads is not None and self.threads < 1:
@@ -106,12 +137,18 @@ class TrainingSettings:
                 raise ValueError(f"{name} must be positive and finite; got {size}.")
         if not 0 < self.warmup < 1:
             raise ValueError(f"warmup must be between 0 and 1; got {self.warmup}.")
-        if not 0 <= self.smoothing < 1:
-            raise ValueError(f"smoothing must be in [0, 1); got {self.smoothing}.")
+        for name in ("smoothing", "average"):
+            share = getattr(self, name)
+            if not 0 <= share < 1:
+                raise ValueError(f"{name} must be in [0, 1); got {share}.")
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be finite, 0 or more; got {self.weight_decay}.")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be between 0 and {2**32 - 1}; got {self.seed}.")
+        if self.precision not in PRECISIONS:
+            raise ValueError(
+                f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}."
+            )
         if self.schedule not in ("cosine", "noam"):
             raise ValueError(f"schedule must be 'cosine' or 'noam'; got {self.schedule!r}.")
         if self.schedule == "noam" and self.minutes is not None:
@@ -133,13 +170,15 @@ class Trainer:
         An existing folder for checkpoints and ``metrics.csv``; without it nothing is written.
     watch
         Called with all rows of :attr:`history` so far whenever one is added.
+    world
+        The processes that train together; by default this one alone.
 
     Attributes
     ----------
     history
         One row per look at the dev split: ``step``, ``seconds`` of training, ``learning_rate``,
         ``train_loss`` (smoothed, mean since the row before), ``dev_loss`` (not smoothed), both in
-        nats per token, and ``dev_exact_match``.
+        nats per token, ``dev_exact_match`` (0 to 1) and ``dev_bleu`` (0 to 100), greedy.
     """
 
     def __init__(
@@ -150,13 +189,15 @@ class Trainer:
         settings: TrainingSettings,
         output: Path | None = None,
         watch: Callable[[list[Row]], None] | None = None,
+        world: World | None = None,
     ) -> None:
         if not train or not dev:
             raise ValueError(f"training needs sentences; got {len(train)} train, {len(dev)} dev.")
         self.translator = translator
         self.model = translator.model
         self.settings = settings
-        self.output = output
+        self.world = world or World()
+        self.output = output if self.world.is_first else None
         self.watch = watch
         self.history: list[Row] = []
         self.step = 0
@@ -169,6 +210,11 @@ class Trainer:
             for group in length_batches(dev_pairs, settings.batch_tokens)
         ]
         self._losses: list[float] = []
+        self._precision = choose_precision(settings.precision, translator.device)
+        self._average = WeightAverage(self.model, settings.average) if settings.average else None
+        self._best: dict[str, Tensor] = {}
+        # The weights in training, while the model holds those that translate better.
+        self._in_training: dict[str, Tensor] = {}
         self._optimizer = torch.optim.AdamW(
             self.model.parameters(),
             betas=(0.9, 0.98),
@@ -187,30 +233,56 @@ class Trainer:
         FloatingPointError
             If the loss or its gradient stops being finite; the last checkpoint is still good.
         """
+        self._put_back()
         self.model.train()
+        if self.settings.fast:
+            keep_freed_memory()
         # disable=None shows it in a terminal only; in a notebook `watch` can draw a live picture.
-        bar = tqdm(total=self._bar_total(), unit="step", desc="training", leave=False, disable=None)
+        bar = tqdm(
+            total=self._bar_total(),
+            unit="step",
+            desc="training",
+            leave=False,
+            disable=None if self.world.is_first else True,
+        )
         with (
             bar,
             torch.random.fork_rng(devices=[]),
             _threads(self.settings.threads),
             deferred_interrupt() as interrupted,
         ):
+            start = time.perf_counter()
             for batch in self._remaining_batches():
                 # Dropout depends on seed and step alone, so that a resumed run repeats it.
-                torch.default_generator.manual_seed(self._seed(self.step))
+                torch.default_generator.manual_seed(self._seed(self.step, self.world.rank))
                 self.update(batch)
+                self._count_seconds(time.perf_counter() - start)
                 bar.update()
                 bar.set_postfix(loss=f"{self._losses[-1]:.3f}", refresh=False)
                 if self.step % self.settings.evaluate_every == 0:
                     self._look()
+                    self._put_back()
                 if interrupted.is_set():
                     bar.write(f"Stopped at step {self.step}; what was learnt so far is kept.")
                     break
+                start = time.perf_counter()
             if self._losses:
                 self._look()
+        self._hold(self._delivered())
         self.model.eval()
         return self.history
+
+    def facts(self) -> dict[str, Any]:
+        """Return what a reader of the result wants to know beside the settings."""
+        tokens = self.settings.batch_tokens
+        batches = [self._batch(self._pairs, group) for group in length_batches(self._pairs, tokens)]
+        return {
+            "train_pairs": len(self._pairs),
+            "parameters": sum(weight.numel() for weight in self.model.parameters()),
+            "precision": str(self._precision).removeprefix("torch."),
+            "device": str(self.translator.device),
+            "padding_waste": round(padding_waste(batches, PAD), 4),
+        }
 
     @property
     def progress(self) -> float:
@@ -222,21 +294,29 @@ class Trainer:
     def _bar_total(self) -> int | None:
         return None if self.settings.minutes is not None else self.settings.steps - self.step
 
-    def _seed(self, number: int) -> int:
-        """Derive the seed of one epoch or one step."""
-        return 1_000_003 * self.settings.seed + number
+    def _count_seconds(self, seconds: float) -> None:
+        """Add the time of one step: the mean over all processes, which must end together."""
+        total = torch.tensor([seconds], dtype=torch.float64, device=self.translator.device)
+        self.world.add_up([total])
+        self.seconds += total.item() / self.world.size
+
+    def _seed(self, number: int, rank: int = 0) -> int:
+        """Derive the seed of one epoch, or of one step of one process."""
+        return 1_000_003 * self.settings.seed + number + (rank << 40)
 
     def _batch(self, pairs: list[EncodedPair], numbers: list[int]) -> Batch:
-        return Batch.from_pairs([pairs[number] for number in numbers], BOS, EOS, PAD)
+        batch = Batch.from_pairs([pairs[number] for number in numbers], BOS, EOS, PAD)
+        return batch.to(self.translator.device)
 
     def _remaining_batches(self) -> Iterator[Batch]:
         """Yield batches, epoch after epoch, from where :attr:`step` stands until the end."""
         skip = self.step
+        tokens = self.settings.batch_tokens * self.settings.accumulate * self.world.size
         for epoch in itertools.count():
             generator = torch.Generator().manual_seed(self._seed(epoch))
-            groups = length_batches(self._pairs, self.settings.batch_tokens, generator)
+            groups = length_batches(self._pairs, tokens, generator)
             for group in groups[skip:]:
-                if self.progress >= 1:
+                if self.progress >= 1 or self._has_lost_patience():
                     return
                 yield self._batch(self._pairs, group)
             skip = max(0, skip - len(groups))
@@ -259,55 +339,117 @@ class Trainer:
         FloatingPointError
             If the loss or its gradient is not finite; the weights are then left as they were.
         """
-        start = time.perf_counter()
-        loss = self._loss(batch, self.settings.smoothing)
         self._optimizer.zero_grad()
-        loss.backward()
+        loss = self._add_gradients(batch)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
-        if not (math.isfinite(loss.item()) and math.isfinite(norm.item())):
+        if not (math.isfinite(loss) and math.isfinite(norm.item())):
             raise FloatingPointError(
-                f"at step {self.step + 1} the loss became {loss.item()}, its gradient's length "
+                f"at step {self.step + 1} the loss became {loss}, its gradient's length "
                 f"{norm.item()}. The weights are those of the step before; try a lower learning "
                 f"rate than {self.settings.learning_rate}."
             )
         for group in self._optimizer.param_groups:
             group["lr"] = self._learning_rate()
         self._optimizer.step()
-        self._losses.append(loss.item())
+        self._losses.append(loss)
         self.step += 1
-        self.seconds += time.perf_counter() - start
+        if self._average:
+            self._average.update(self.step)
+
+    def _add_gradients(self, batch: Batch) -> float:
+        """Add up the gradients of all parts of the batch, of all processes; return the loss."""
+        parts = batch.parts(self.settings.accumulate * self.world.size)
+        tokens = (batch.target_out != PAD).sum()
+        total = torch.zeros((), device=self.translator.device)
+        for part in parts[self.world.rank :: self.world.size]:
+            share = (part.target_out != PAD).sum() / tokens
+            loss = share * self._loss(part, self.settings.smoothing)
+            loss.backward()
+            total += loss.detach()
+        weights = list(self.model.parameters())
+        for weight in weights:
+            if weight.grad is None:  # this process had no sentence of a small batch
+                weight.grad = torch.zeros_like(weight)
+        self.world.add_up([total, *(weight.grad for weight in weights)])
+        return total.item()
 
     def _loss(self, batch: Batch, smoothing: float, reduction: str = "mean") -> Tensor:
+        device, in_32_bits = self.translator.device, self._precision == torch.float32
+        if self.settings.fast and in_32_bits and device.type == "cpu" and reduction == "mean":
+            return fast_loss(self.model, batch.source, batch.target_in, batch.target_out, smoothing)
         # torch's kernel for translation.loss.smoothed_cross_entropy; tests hold them equal.
-        return F.cross_entropy(
-            self.model(batch.source, batch.target_in).flatten(0, 1),
-            batch.target_out.flatten(),
-            ignore_index=PAD,
-            label_smoothing=smoothing,
-            reduction=reduction,
-        )
+        with torch.autocast(device.type, torch.bfloat16, enabled=not in_32_bits):
+            return F.cross_entropy(
+                self.model(batch.source, batch.target_in).flatten(0, 1),
+                batch.target_out.flatten(),
+                ignore_index=PAD,
+                label_smoothing=smoothing,
+                reduction=reduction,
+            )
+
+    def _looks_since_best(self) -> int:
+        losses = [row["dev_loss"] for row in self.history]
+        return len(losses) - 1 - losses.index(min(losses)) if losses else 0
+
+    def _has_lost_patience(self) -> bool:
+        patience = self.settings.patience
+        return patience is not None and self._looks_since_best() >= patience
+
+    def _delivered(self) -> dict[str, Tensor]:
+        """Return the weights that the translator is to have; empty for those in training."""
+        return self._best or self._averaged()
+
+    def _hold(self, tensors: dict[str, Tensor]) -> None:
+        """Let the model hold these weights, if there are any; those in training are kept aside."""
+        if not tensors:
+            return
+        if not self._in_training:
+            self._in_training = _copies(own_tensors(self.model))
+        self._fill_in(tensors)
+
+    def _put_back(self) -> None:
+        """Let the model hold the weights in training again."""
+        self._fill_in(self._in_training)
+        self._in_training = {}
+
+    @torch.no_grad()
+    def _fill_in(self, tensors: dict[str, Tensor]) -> None:
+        weights = own_tensors(self.model)
+        for name, tensor in tensors.items():
+            weights[name].copy_(tensor)
 
     def _look(self) -> None:
         """Add a row to the history, write a checkpoint, hand the history to the watcher."""
+        train_loss = fmean(self._losses)
+        self._hold(self._averaged())
         with inference_mode(self.model):
             losses = [self._loss(batch, 0.0, "sum").item() for batch in self._dev_batches]
         tokens = sum(int((batch.target_out != PAD).sum()) for batch in self._dev_batches)
         translations = self.translator.translate([pair.source for pair in self._dev])
+        references = [pair.target for pair in self._dev]
         self.history.append(
             {
                 "step": self.step,
                 "seconds": round(self.seconds, 2),
                 "learning_rate": self._optimizer.param_groups[0]["lr"],
-                "train_loss": fmean(self._losses),
+                "train_loss": train_loss,
                 "dev_loss": sum(losses) / tokens,
-                "dev_exact_match": exact_match(translations, [p.target for p in self._dev]),
+                "dev_exact_match": exact_match(translations, references),
+                "dev_bleu": bleu(translations, references),
             }
         )
+        if self.settings.patience is not None:
+            self._keep_the_best()
         self._losses = []
         if self.output:
             self.save(self.output)
         if self.watch:
             self.watch(self.history)
+
+    def _keep_the_best(self) -> None:
+        if self._looks_since_best() == 0:
+            self._best = _copies(own_tensors(self.model))
+        self._hold(self._best)
 
     def save(self, folder: Path) -> None:
         """Write the translator, the metrics and all that :meth:`resume` needs, atomically.
@@ -317,15 +459,17 @@ class Trainer:
         OSError
             If the folder cannot be written or the disk is full; older files stay whole.
         """
-        tensors = {f"model.{name}": t for name, t in own_tensors(self.model).items()}
+        tensors = {f"model.{name}": t for name, t in self._weights_in_training().items()}
+        tensors |= {f"average.{name}": t for name, t in self._averaged().items()}
+        tensors |= {f"best.{name}": t for name, t in self._best.items()}
         for number, moments in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": t for name, t in moments.items()}
         progress = {"step": self.step, "seconds": self.seconds, "history": self.history}
         # One file holds all of it, so that weights and moments are always of the same step.
         write_tensors(folder / TRAINING_FILE, tensors, progress | {"run": self._identity()})
+        self.translator.save(folder)
         with atomic_write(folder / METRICS_FILE) as temporary:
             pd.DataFrame(self.history).to_csv(temporary, index=False)
-        self.translator.save(folder)
 
     def resume(self, folder: Path) -> None:
         """Go back to where a run stopped; on CPU the rest of it is the same to the bit.
@@ -343,16 +487,26 @@ class Trainer:
                 f"the run that wrote it."
             )
         load_own_tensors(self.model, _below("model.", tensors), path)
+        self._in_training = {}
+        self._best = _below("best.", tensors)
         state = self._optimizer.state_dict()
         try:
             for name, tensor in _below("optimizer.", tensors).items():
                 number, key = name.split(".")
                 state["state"].setdefault(int(number), {})[key] = tensor
             self._optimizer.load_state_dict(state)
+            if self._average:
+                self._average.load(_below("average.", tensors))
             self.step, self.seconds = progress["step"], progress["seconds"]
             self.history = progress["history"]
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"{path} is damaged ({error}); train again.") from None
+
+    def _weights_in_training(self) -> dict[str, Tensor]:
+        return self._in_training or own_tensors(self.model)
+
+    def _averaged(self) -> dict[str, Tensor]:
+        return self._average.tensors if self._average else {}
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be equal for one run to go on with what another wrote."""
@@ -366,6 +520,10 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in tensors.items()
         if name.startswith(prefix)
     }
+
+
+def _copies(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in tensors.items()}
 
 
 @contextmanager

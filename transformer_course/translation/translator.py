@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_course.files import atomic_write
 from transformer_course.model import (
     Transformer,
     TransformerConfig,
@@ -24,18 +25,21 @@ from transformer_course.translation.checkpoints import (
     write_tensors,
 )
 from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.decoding import greedy
+from transformer_course.translation.decoding import beam_search, greedy
+from transformer_course.translation.subwords import SubwordTokenizer, learn_subwords
 from transformer_course.translation.text import (
     BOS,
     EOS,
     PAD,
     SPECIAL_TOKENS,
+    Tokenizer,
     Vocabulary,
     WordTokenizer,
 )
 
 CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
+SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
 
 
@@ -49,8 +53,8 @@ class Translator:
     """A Transformer with the tokenisers of its source and target language."""
 
     model: Transformer
-    source: WordTokenizer
-    target: WordTokenizer
+    source: Tokenizer
+    target: Tokenizer
 
     @classmethod
     def from_pairs(
@@ -59,6 +63,7 @@ class Translator:
         languages: tuple[str, str],
         min_frequency: int = 1,
         seed: int = 0,
+        subwords: int | None = None,
         **sizes: Any,
     ) -> "Translator":
         """Build an untrained translator: vocabularies from the pairs, random weights.
@@ -73,16 +78,23 @@ class Translator:
             Words seen less often than this become ``<unk>``.
         seed
             Determines the weights.
+        subwords
+            If given, both languages share so many sub-words instead of having words of their own.
         sizes
             Fields of :class:`TransformerConfig` other than the vocabularies.
         """
-        source = WordTokenizer.from_texts(languages[0], (p.source for p in pairs), min_frequency)
-        target = WordTokenizer.from_texts(languages[1], (p.target for p in pairs), min_frequency)
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        if subwords:
+            pieces = learn_subwords([*sources, *targets], subwords)
+            source, target = (SubwordTokenizer(language, pieces) for language in languages)
+        else:
+            source = WordTokenizer.from_texts(languages[0], sources, min_frequency)
+            target = WordTokenizer.from_texts(languages[1], targets, min_frequency)
         config = TransformerConfig(
             source_vocab=len(source.vocabulary),
             target_vocab=len(target.vocabulary),
             pad_id=PAD,
-            **{"tying": "two_way", **sizes},
+            **{"tying": "three_way" if subwords else "two_way", **sizes},
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -100,7 +112,7 @@ class Translator:
         targets = self._encode(self.target, [pair.target for pair in pairs])
         return list(zip(sources, targets, strict=True))
 
-    def _encode(self, tokenizer: WordTokenizer, sentences: Sequence[str]) -> list[list[int]]:
+    def _encode(self, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[int]]:
         longest = self.model.config.max_len - 1  # the begin or the end token takes a place
         encoded = [tokenizer.encode(sentence) for sentence in sentences]
         for sentence, ids in zip(sentences, encoded, strict=True):
@@ -111,8 +123,15 @@ class Translator:
                 )
         return encoded
 
-    def translate(self, sentences: Sequence[str], batch_size: int = 100) -> list[str]:
-        """Translate sentences greedily; the result has the same order, blank lines stay blank.
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self.model.output.weight.device
+
+    def translate(
+        self, sentences: Sequence[str], batch_size: int = 100, beam: int = 1
+    ) -> list[str]:
+        """Translate sentences; the result has the same order, blank lines stay blank.
 
         Parameters
         ----------
@@ -120,11 +139,13 @@ class Translator:
             Source sentences.
         batch_size
             Sentences translated at once, grouped by length.
+        beam
+            Hypotheses kept at each step; 1 is greedy decoding.
 
         Raises
         ------
         ValueError
-            If a sentence is longer than the model can read.
+            If a sentence is longer than the model can read, or ``beam`` is below 1.
         """
         encoded = self._encode(self.source, sentences)
         by_length = sorted(
@@ -134,10 +155,16 @@ class Translator:
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
-            target_ids = greedy(self.model, source_ids, BOS, EOS)
-            for number, ids in zip(numbers, target_ids.tolist(), strict=True):
+            for number, ids in zip(numbers, self._decode(source_ids, beam), strict=True):
                 translations[number] = self.target.decode(ids)
         return translations
+
+    def _decode(self, source_ids: Int[Tensor, "batch source"], beam: int) -> list[Sequence[int]]:
+        source_ids = source_ids.to(self.device)
+        if beam == 1:
+            return greedy(self.model, source_ids, BOS, EOS).tolist()
+        best = beam_search(self.model, source_ids, BOS, EOS, beam)
+        return [hypotheses[0].tokens for hypotheses in best]
 
     def cross_attention(
         self, pairs: Sequence[SentencePair], batch_size: int = 100
@@ -150,7 +177,7 @@ class Translator:
         encoded = self.encode_pairs(pairs)
         for start in range(0, len(encoded), batch_size):
             chunk = encoded[start : start + batch_size]
-            source, target_in, _ = collate(chunk, BOS, EOS, PAD)
+            source, target_in, _ = (ids.to(self.device) for ids in collate(chunk, BOS, EOS, PAD))
             with inference_mode(self.model), capture_attention(self.model) as maps:
                 self.model(source, target_in)
             layers = range(self.model.config.decoder_layers)
@@ -178,12 +205,15 @@ class Translator:
         return weights, [*rows, end], [*columns, end]
 
     def save(self, folder: Path) -> None:
-        """Write ``config.json`` and ``model.safetensors`` into an existing folder, atomically."""
+        """Write configuration, weights and sub-words into an existing folder, atomically each."""
         config = {
             "model": asdict(self.model.config),
-            "source": {"language": self.source.language, "tokens": self.source.vocabulary.tokens},
-            "target": {"language": self.target.language, "tokens": self.target.vocabulary.tokens},
+            "source": _describe(self.source),
+            "target": _describe(self.target),
         }
+        if isinstance(self.source, SubwordTokenizer):
+            with atomic_write(folder / SUBWORDS_FILE) as temporary:
+                temporary.write_bytes(self.source.pieces)
         write_json(folder / CONFIG_FILE, config)
         write_tensors(folder / MODEL_FILE, own_tensors(self.model), {})
 
@@ -200,10 +230,8 @@ class Translator:
         content = read_json(folder / CONFIG_FILE)
         weights, _ = read_tensors(folder / MODEL_FILE)
         try:
-            source, target = (
-                WordTokenizer(content[side]["language"], Vocabulary(content[side]["tokens"]))
-                for side in ("source", "target")
-            )
+            source = _tokenizer(content["source"], folder)
+            target = _tokenizer(content["target"], folder)
             config = TransformerConfig(**content["model"])
             _check_vocabularies(config, source, target)
             outline = _outline(config, weights)
@@ -219,9 +247,24 @@ class Translator:
         return cls(model.eval(), source, target)
 
 
-def _check_vocabularies(
-    config: TransformerConfig, source: WordTokenizer, target: WordTokenizer
-) -> None:
+def _describe(tokenizer: Tokenizer) -> dict[str, Any]:
+    if isinstance(tokenizer, SubwordTokenizer):
+        return {"language": tokenizer.language, "subwords": SUBWORDS_FILE}
+    return {"language": tokenizer.language, "tokens": tokenizer.vocabulary.tokens}
+
+
+def _tokenizer(description: dict[str, Any], folder: Path) -> Tokenizer:
+    """Build the tokeniser that :func:`_describe` described."""
+    if "tokens" in description:
+        return WordTokenizer(description["language"], Vocabulary(description["tokens"]))
+    try:
+        pieces = (folder / SUBWORDS_FILE).read_bytes()
+    except FileNotFoundError:
+        raise ValueError(f"{SUBWORDS_FILE} is missing") from None
+    return SubwordTokenizer(description["language"], pieces)
+
+
+def _check_vocabularies(config: TransformerConfig, source: Tokenizer, target: Tokenizer) -> None:
     tokens = len(source.vocabulary), len(target.vocabulary)
     if tokens != (config.source_vocab, config.target_vocab) or config.pad_id != PAD:
         raise ValueError(
