@@ -64,14 +64,22 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Let each position of ``query`` gather what it needs from the positions of ``memory``."""
-        return self.look_up(query, *self.keys_and_values(memory), mask)
+        q = self.queries(query)  # (batch, heads, query, d_k)
+        k, v = self.keys_and_values(memory)  # (batch, heads, key, d_k)
+        return self.output_projection(merge_heads(self.attend(q, k, v, mask)))
+
+    def queries(
+        self, query: Float[Tensor, "batch query d_model"]
+    ) -> Float[Tensor, "batch heads query d_k"]:
+        """Return what each position of ``query`` looks for, split into heads."""
+        return split_heads(self.query_projection(query), self.heads)
 
     def keys_and_values(
         self, memory: Float[Tensor, "batch key d_model"]
     ) -> tuple[Float[Tensor, "batch heads key d_k"], Float[Tensor, "batch heads key d_k"]]:
         """Return what each position of ``memory`` offers to a look-up, split into heads."""
-        key = split_heads(self.key_projection(memory), self.heads)  # (batch, heads, key, d_k)
-        value = split_heads(self.value_projection(memory), self.heads)  # (batch, heads, key, d_k)
+        key = split_heads(self.key_projection(memory), self.heads)
+        value = split_heads(self.value_projection(memory), self.heads)
         return key, value
 
     def look_up(
@@ -81,8 +89,8 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "batch heads key d_k"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
-        """Let each position of ``query`` gather from given keys and values."""
-        q = split_heads(self.query_projection(query), self.heads)  # (batch, heads, query, d_k)
+        """Do the same with keys and values that are known already, as in decoding (lesson 8)."""
+        q = self.queries(query)
         return self.output_projection(merge_heads(self.attend(q, key, value, mask)))
 
 
