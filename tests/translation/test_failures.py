@@ -7,7 +7,6 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_course.translation.bleu import ngrams
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.evaluation import bleu
 from transformer_course.translation.failures import (
@@ -22,6 +21,7 @@ from transformer_course.translation.failures import (
     unseen_words,
     words_of,
 )
+from transformer_course.translation.ngram_overlap import ngrams
 from transformer_course.translation.translator import Translator
 
 COUNTS = Counter(the=100, cat=5, owl=4, yak=1)

@@ -10,9 +10,9 @@ from transformer_course import translation
 from transformer_course.exercises.cases import Case, Property
 from transformer_course.exercises.comparison import describe
 from transformer_course.exercises.exercise import exercise
-from transformer_course.translation.bleu import bleu_from_scratch
-from transformer_course.translation.bleu import brevity_penalty as course_penalty
-from transformer_course.translation.bleu import clipped_counts as course_counts
+from transformer_course.translation.ngram_overlap import bleu_from_scratch
+from transformer_course.translation.ngram_overlap import brevity_penalty as course_penalty
+from transformer_course.translation.ngram_overlap import clipped_counts as course_counts
 
 Words = list[str]
 Ngrams = list[tuple[str, ...]]

@@ -7,12 +7,12 @@ from transformer_course.translation.batches import (
     pad_rows,
     padding_waste,
 )
-from transformer_course.translation.bleu import (
-    bleu_from_scratch,
-    brevity_penalty,
-    clipped_counts,
+from transformer_course.translation.cached_decoder import (
+    CachedDecoder,
+    Decoder,
+    PrefixDecoder,
+    UncachedDecoder,
 )
-from transformer_course.translation.cached_decoder import CachedDecoder, UncachedDecoder
 from transformer_course.translation.corpus import Corpus, SentencePair
 from transformer_course.translation.decoding import (
     Hypothesis,
@@ -20,6 +20,7 @@ from transformer_course.translation.decoding import (
     gnmt,
     greedy,
     mean_length,
+    next_token_probabilities,
     sample,
     search,
     sequence_log_probability,
@@ -36,9 +37,15 @@ from transformer_course.translation.evaluation import (
     scores,
 )
 from transformer_course.translation.failures import count_words, failure_table, summary_by
+from transformer_course.translation.fast_decoding import FastDecoding
 from transformer_course.translation.fast_training import fast_loss
 from transformer_course.translation.loss import masked_mean, smoothed_cross_entropy
 from transformer_course.translation.multi30k import multi30k_corpus
+from transformer_course.translation.ngram_overlap import (
+    bleu_from_scratch,
+    brevity_penalty,
+    clipped_counts,
+)
 from transformer_course.translation.precision import choose_precision
 from transformer_course.translation.recipes import RECIPES
 from transformer_course.translation.recorded_runs import recorded_run
@@ -60,8 +67,11 @@ __all__ = [
     "Batch",
     "CachedDecoder",
     "Corpus",
+    "Decoder",
     "DownloadError",
+    "FastDecoding",
     "Hypothesis",
+    "PrefixDecoder",
     "SentencePair",
     "SubwordTokenizer",
     "Trainer",
@@ -93,6 +103,7 @@ __all__ = [
     "masked_mean",
     "mean_length",
     "multi30k_corpus",
+    "next_token_probabilities",
     "noam",
     "pad_rows",
     "padding_waste",

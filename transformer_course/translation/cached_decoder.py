@@ -1,7 +1,7 @@
 """What a search over translations talks to: rows of prefixes that grow by one token at a time.
 
-Source: Shazeer (2019), "Fast Transformer Decoding", section 2.3, for decoding step by step with
-stored keys and values.
+Source: Shazeer (2019), "Fast Transformer Decoding", on incremental multi-head attention, for
+decoding step by step with stored keys and values.
 """
 
 from collections.abc import Callable, Sequence

@@ -19,9 +19,9 @@ from sacrebleu.metrics import BLEU
 from sacremoses import MosesTokenizer
 
 from transformer_course.translation.batches import Batch, length_batches
-from transformer_course.translation.bleu import bleu_from_scratch, check_equal_numbers
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.decoding import sequence_log_probability
+from transformer_course.translation.ngram_overlap import bleu_from_scratch, check_equal_numbers
 from transformer_course.translation.text import BOS, EOS, PAD
 from transformer_course.translation.translator import Translator
 

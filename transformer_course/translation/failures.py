@@ -12,9 +12,9 @@ from itertools import pairwise
 import pandas as pd
 from sacrebleu.metrics import CHRF
 
-from transformer_course.translation.bleu import check_equal_numbers, ngrams
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.evaluation import bleu, moses_words
+from transformer_course.translation.ngram_overlap import check_equal_numbers, ngrams
 from transformer_course.translation.text import UNK
 from transformer_course.translation.translator import Translator
 

@@ -9,7 +9,7 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_course.translation.bleu import (
+from transformer_course.translation.ngram_overlap import (
     bleu_from_scratch,
     brevity_penalty,
     check_equal_numbers,
