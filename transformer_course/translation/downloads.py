@@ -2,13 +2,18 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pooch
 import requests
 from tqdm import tqdm
+
+with warnings.catch_warnings():
+    # pooch looks for notebook widgets and warns where there are none; the course uses none.
+    warnings.simplefilter("ignore")
+    import pooch
 
 DATA_VARIABLE = "TRANSFORMER_COURSE_DATA"
 SECONDS_OF_SILENCE = 30.0
