@@ -23,6 +23,8 @@ from transformer_course.model.transformer import (
 )
 from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bundle
 from transformer_course.plots.theme import CARD
+from transformer_course.translation.cached_decoder import PrefixDecoder
+from transformer_course.translation.decoding import mean_length
 
 LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
 COLUMN = 640  # pixels of a notebook's column
@@ -41,7 +43,21 @@ SMALL = Transformer(
     TransformerConfig(9, 9, d_model=8, heads=2, encoder_layers=1, decoder_layers=1, d_ff=8)
 )
 IDS = torch.tensor([[1, 2, 3]])
+BEAMS = pd.DataFrame({"beam": [1, 4], "log_probability": [-9.0, -7.0], "length": [1.0, 0.8]})
 VERDICTS = pd.DataFrame({"test": [False, True]}, index=["right model", "no mask"])
+MINUTES = [{"minutes": minutes, "dev_bleu": 8.0 * minutes} for minutes in (0.5, 1, 2, 4)]
+PIECES = pd.DataFrame({"pieces": [100, 800], "tokens": [30.0, 15.0], "parameters": [1e5, 8e5]})
+BINS = pd.DataFrame({"sentences": [9, 1], "chrf": [70.0, 40.0]}, index=["up to 8", "over 8"])
+FAILURES = pd.DataFrame(
+    {
+        "translation": ["un chat", "un un"],
+        "chrf": [90.0, 20.0],
+        "source_words": [2, 3],
+        "length_ratio": [1.0, 0.5],
+        "repetition": ["", "un un"],
+        **{name: [0, 1] for name in ("unseen_words", "rare_words", "unknown_pieces")},
+    }
+)
 
 PICTURES = {
     "activation_functions": plots.activation_functions,
@@ -53,15 +69,29 @@ PICTURES = {
         SCORES[0, :4], SCORES[:, :4], SCORES[:, :2], WORDS, "cat"
     ),
     "attention_heatmap": lambda: plots.attention_heatmap(WEIGHTS, WORDS, WORDS),
+    "batch_endings": lambda: plots.batch_endings([["a", "<eos>", "<pad>"], list("abc")], "Ends"),
+    "batch_rectangles": lambda: plots.batch_rectangles({"mixed": [(3, 4), (9, 8)]}),
+    "beam_tree": lambda: plots.beam_tree(
+        PrefixDecoder(lambda prefix: [-9.0, -9.0, len(prefix) - 2.0, 0.5, 0.1]),
+        ["<pad>", "<bos>", "<eos>", "a", "b"],
+        bos=1,
+        eos=2,
+        limit=4,
+    ),
+    "beam_width_curves": lambda: plots.beam_width_curves(BEAMS.assign(bleu=[30.0, 20.0])),
+    "bleu_by_minutes": lambda: plots.bleu_by_minutes({"EN-FR": MINUTES}),
+    "cache_grids": plots.cache_grids,
     "clock_hands": plots.clock_hands,
     "curve_comparison": lambda: plots.curve_comparison({"a": HISTORY}, "dev_loss", "It falls"),
     "dot_product_by_offset": plots.dot_product_by_offset,
     "encoder_and_decoder_layer": plots.encoder_and_decoder_layer,
     "encoding_curves": plots.encoding_curves,
     "encoding_heatmap": plots.encoding_heatmap,
+    "failure_chart": lambda: plots.failure_chart(FAILURES),
     "forward_pass": lambda: plots.forward_pass(SMALL, IDS, IDS),
     "head_ablation": lambda: plots.head_ablation(ABLATION, ["right"], "Each is needed"),
     "head_grid": lambda: plots.head_grid(WEIGHTS[0], WORDS, WORDS),
+    "length_penalties": lambda: plots.length_penalties({"mean": mean_length}),
     "logits_and_probabilities": lambda: plots.logits_and_probabilities(
         WEIGHTS[0, 0, 0], WORDS, "One wins"
     ),
@@ -70,11 +100,13 @@ PICTURES = {
         WORDS,
         "Two triangles of paths",
     ),
+    "loss_and_bleu": lambda: plots.loss_and_bleu([row | {"dev_bleu": 9.0} for row in HISTORY]),
     "loss_curves": lambda: plots.loss_curves(HISTORY),
     "mask_panels": lambda: plots.mask_panels({"causal": causal_mask(6)}, WORDS, WORDS, "Open"),
     "mask_picture": lambda: plots.mask_picture(causal_mask(6), WORDS, WORDS),
     "mask_viewer": lambda: plots.mask_viewer(SCORES, WORDS, real=4),
     "memory_by_length": lambda: plots.memory_by_length(SMALL, batch=32),
+    "ngram_matches": lambda: plots.ngram_matches(WORDS, WORDS[:4]),
     "norm_orders": plots.norm_orders,
     "normalisation_steps": lambda: plots.normalisation_steps({"x": torch.ones(4)}, "It shrinks"),
     "padding_waste_bars": lambda: plots.padding_waste_bars({"at random": 0.5, "by length": 0.1}),
@@ -83,15 +115,20 @@ PICTURES = {
     "progress_bars": lambda: plots.progress_bars({"Attention": (2, 5), "Layers": (0, 4)}),
     "recurrence_and_attention": lambda: plots.recurrence_and_attention(WORDS, asks=5, answers=1),
     "rotation_of_one_pair": plots.rotation_of_one_pair,
+    "sampling_cuts": lambda: plots.sampling_cuts({"a": torch.arange(12.0)}, "abcdefghijkl", 3, 0.8),
     "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
+    "scores_by_bin": lambda: plots.scores_by_bin({"source words": BINS}),
     "softmax_temperature": lambda: plots.softmax_temperature(SCORES[0], list("abcdef"), 64),
     "split_and_merge": plots.split_and_merge,
     "split_without_transpose": plots.split_without_transpose,
+    "step_profile": lambda: plots.step_profile({"matrices": 0.7, "the rest": 0.3}),
+    "subword_cuts": lambda: plots.subword_cuts({"9": ["▁a", "▁d", "og"], "99": ["▁a", "▁dog"]}),
     "token_similarity": lambda: plots.token_similarity(torch.eye(6), WORDS, "All differ"),
     "unit_words": lambda: plots.unit_words(
         pd.DataFrame({"unit": [3, 3, 8], "word": ["a", "b", "c"], "activation": [2.0, 1.0, 0.5]})
     ),
+    "vocabulary_tradeoff": lambda: plots.vocabulary_tradeoff(PIECES),
     "wavelength_by_pair": plots.wavelength_by_pair,
     "who_catches_whom": lambda: plots.who_catches_whom(VERDICTS, "One is caught"),
 }

@@ -533,7 +533,9 @@ def test_length_normalisation_decides(
 
 
 @pytest.mark.parametrize(
-    ("penalty", "words"), [(gnmt(0), 0), (mean_length, 9), (gnmt(1), 9)], ids=str
+    ("penalty", "words"),
+    [(gnmt(0), 0), (mean_length, 9), (gnmt(1), 9)],
+    ids=["none", "mean", "gnmt"],
 )
 def test_what_is_behind_may_still_win_at_the_limit(penalty: LengthPenalty, words: int) -> None:
     table: Table = {(): {EOS: 0.6, A: 0.4}} | {(A,) * n: {A: 1} for n in range(1, 8)}

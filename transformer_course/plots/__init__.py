@@ -12,6 +12,14 @@ from transformer_course.plots.attention import (
     mask_picture,
 )
 from transformer_course.plots.course_map import course_map
+from transformer_course.plots.decoding import (
+    batch_endings,
+    beam_tree,
+    beam_width_curves,
+    cache_grids,
+    length_penalties,
+    sampling_cuts,
+)
 from transformer_course.plots.feed_forward import (
     activation_functions,
     position_wise_diagram,
@@ -41,6 +49,17 @@ from transformer_course.plots.positional_encoding import (
     wavelength_by_pair,
 )
 from transformer_course.plots.progress import progress_bars
+from transformer_course.plots.real_translation import (
+    batch_rectangles,
+    bleu_by_minutes,
+    failure_chart,
+    loss_and_bleu,
+    ngram_matches,
+    scores_by_bin,
+    step_profile,
+    subword_cuts,
+    vocabulary_tradeoff,
+)
 from transformer_course.plots.renderer import Picture, enable
 from transformer_course.plots.scaling import scaling_curves
 from transformer_course.plots.temperature import softmax_temperature
@@ -70,6 +89,12 @@ __all__ = [
     "alignment_against_gold",
     "attention_flow",
     "attention_heatmap",
+    "batch_endings",
+    "batch_rectangles",
+    "beam_tree",
+    "beam_width_curves",
+    "bleu_by_minutes",
+    "cache_grids",
     "clock_hands",
     "course_map",
     "curve_comparison",
@@ -77,16 +102,20 @@ __all__ = [
     "encoder_and_decoder_layer",
     "encoding_curves",
     "encoding_heatmap",
+    "failure_chart",
     "forward_pass",
     "head_ablation",
     "head_grid",
     "information_paths",
+    "length_penalties",
     "logits_and_probabilities",
+    "loss_and_bleu",
     "loss_curves",
     "mask_panels",
     "mask_picture",
     "mask_viewer",
     "memory_by_length",
+    "ngram_matches",
     "norm_orders",
     "normalisation_steps",
     "padding_waste_bars",
@@ -95,13 +124,18 @@ __all__ = [
     "progress_bars",
     "recurrence_and_attention",
     "rotation_of_one_pair",
+    "sampling_cuts",
     "scaling_curves",
     "schedule_curves",
+    "scores_by_bin",
     "softmax_temperature",
     "split_and_merge",
     "split_without_transpose",
+    "step_profile",
+    "subword_cuts",
     "token_similarity",
     "unit_words",
+    "vocabulary_tradeoff",
     "wavelength_by_pair",
     "who_catches_whom",
 ]
