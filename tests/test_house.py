@@ -46,7 +46,7 @@ def tracked_files() -> list[Path]:
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if listing.returncode:
         pytest.skip("not a git checkout")
-    return [ROOT / name for name in listing.stdout.split("\0") if name and (ROOT / name).exists()]
+    return [ROOT / name for name in listing.stdout.split("\0") if (ROOT / name).is_file()]
 
 
 # Requirements
