@@ -10,8 +10,8 @@ from transformer_course.translation.runs import circumstances
 RESULTS = Path(__file__).parent / "results"
 
 
-def write_results(name: str, results: dict[str, Any]) -> None:
-    """Write ``results/NAME.json`` with the command, the machine and the date."""
+def write_results(name: str, results: dict[str, Any], folder: Path = RESULTS) -> None:
+    """Write ``NAME.json`` with the command, the machine and the date."""
     command = f"python -m benchmarks.{name} {' '.join(sys.argv[1:])}".strip()
-    RESULTS.mkdir(exist_ok=True)
-    write_json(RESULTS / f"{name}.json", {"command": command} | circumstances() | results)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / f"{name}.json", {"command": command} | circumstances() | results)

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from benchmarks.results_file import RESULTS
-from transformer_course.translation.checkpoints import write_json
+from benchmarks.results_file import RESULTS, write_results
 from transformer_course.translation.runs import circumstances
 
 Item = TypeVar("Item")
@@ -80,8 +79,7 @@ def write_tables(
     facts = {"command": command} | circumstances() | {"processor": processor()}
     facts["versions"] |= {package: found for package in PEERS if (found := installed(package))}
     settings = {"rounds": arguments.rounds, "threads": arguments.threads}
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    write_json(arguments.output / f"{name}.json", facts | settings | dict(results))
+    write_results(name, facts | settings | dict(results), arguments.output)
     versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
     where = f"`{command}`, {facts['date']}, {facts['processor']} ({facts['machine']}), {versions}."
     text = "\n\n".join([f"# {title}", where, *sections])

@@ -17,6 +17,7 @@ from typing import Any
 
 from transformer_course.translation import RECIPES, evaluate
 from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.evaluation import translate_and_evaluate
 from transformer_course.translation.recorded_runs import RESULTS
 from transformer_course.translation.runs import RUN_FILE, Run, circumstances
 
@@ -57,11 +58,8 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
         trainer.resume(folder)
     history = trainer.train()
     test = corpus.split("test")
-    scores = {
-        name: evaluate(trainer.translator, test, beam)
-        for name, beam in (("greedy", 1), (f"beam_{BEAM}", BEAM))
-    }
-    translations = trainer.translator.translate([pair.source for pair in test], beam=BEAM)
+    searched, translations = translate_and_evaluate(trainer.translator, test, BEAM)
+    scores = {"greedy": evaluate(trainer.translator, test), f"beam_{BEAM}": searched}
     run.write(folder, **trainer.facts(), history=history, scores=scores, translations=translations)
     print(folder, json.dumps(scores), flush=True)
 

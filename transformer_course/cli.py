@@ -18,13 +18,12 @@ from transformer_course.translation.data_parallel import join_world
 from transformer_course.translation.evaluation import evaluate
 from transformer_course.translation.precision import PRECISIONS
 from transformer_course.translation.recipes import RECIPES, recipe_for
-from transformer_course.translation.runs import RUN_FILE, Run, make_output_folder
+from transformer_course.translation.runs import RUN_FILE, TEXT_NAMES, Run, make_output_folder
 from transformer_course.translation.text_files import BLANK, read_counted_pairs
 from transformer_course.translation.translator import Translator
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
-TEXT = ("source", "target", "pair", "data", "pairs", "sample")
 SETTINGS = ("steps", "minutes", "seed", "precision")
 LINES_AT_ONCE = 1000
 
@@ -150,7 +149,7 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_settings(options: argparse.Namespace) -> None:
-    given = _given(options, ("corpus", *TEXT, *SETTINGS))
+    given = _given(options, ("corpus", *TEXT_NAMES, *SETTINGS))
     if given:
         raise ValueError(
             f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
@@ -163,7 +162,7 @@ def _requested_run(options: argparse.Namespace) -> Run:
     recipe = recipe_for(corpus)
     training = replace(recipe.training, **_given(options, SETTINGS))
     recipe = replace(recipe, training=training)
-    return Run(corpus, recipe, **_given(options, TEXT), command=options.command_line)
+    return Run(corpus, recipe, **_given(options, TEXT_NAMES), command=options.command_line)
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -1114,6 +1114,13 @@ _EARLY_ENDS: Table = {
     (3,): {EOS: 0.25, 4: 0.75},
     (3, 4): {5: 0.9, 6: 0.1},
 }
+# The best sentence ends at once, and two beginnings that look better come to nothing.
+_BEST_ENDS_FIRST: Table = {
+    (): {3: 0.6, EOS: 0.29, 4: 0.11},
+    (3,): {3: 0.505, 4: 0.495},
+    (3, 3): {3: 0.4, 4: 0.3, 5: 0.2, 6: 0.1},
+    (3, 4): {3: 0.4, 4: 0.3, 5: 0.2, 6: 0.1},
+}
 # A sentence of 2 tokens with log-probability -1.2, and one of 5 tokens with -1.5.
 _SHORT_OR_LONG: Table = {
     (): {3: 0.65, 4: 0.35},
@@ -1227,6 +1234,7 @@ class _BeamSteps:
         _beam_case(_THIRD_WORD, beam=3, max_length=4),
         _beam_case(_EARLY_END, beam=2, max_length=4),
         _beam_case(_EARLY_ENDS, beam=2, max_length=5),
+        _beam_case(_BEST_ENDS_FIRST, beam=2, max_length=4),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=5, alpha=0.6),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=5, alpha=1.0),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=3),
@@ -1387,6 +1395,22 @@ class _ForgetsTotal(_BeamSteps):
 class _ExpandsFinished(_BeamSteps):
     def has_ended(self, tokens: tuple[int, ...], eos: int) -> bool:
         return False
+
+
+@beam_search.mistake(
+    "finished hypotheses compete for a place in the beam",
+    observed="A sentence that ended with probability 0.29 is crowded out by two beginnings that "
+    "are better so far; they end with 0.12.",
+    change="Put a child that ends with `eos` aside for good; what is alive later takes nothing "
+    "from it.",
+)
+class _FinishedCompete(_ExpandsFinished):
+    def families(self, live: list[Hypothesis], step: Callable, bos: int) -> list[list[Hypothesis]]:
+        expand = super().families
+        return [
+            [hypothesis] if EOS in hypothesis[0] else expand([hypothesis], step, bos)[0]
+            for hypothesis in live
+        ]
 
 
 @beam_search.mistake(

@@ -29,7 +29,7 @@ from transformer_course.plots.theme import (
     titled,
     without_frame,
 )
-from transformer_course.plots.training import History
+from transformer_course.plots.training import History, losses_and_quality
 
 WORD_MARK = "▁"
 """What sentencepiece writes in front of the first piece of a word."""
@@ -323,15 +323,8 @@ def loss_and_bleu(
         If a column is missing.
     """
     losses = {"training (smoothed)": "train_loss", "dev": "dev_loss"}
-    frame = pd.DataFrame(history)
-    check_columns(frame, ("step", *losses.values(), "dev_bleu"))
-    above, below = blank_axes(height=440, rows=2)
-    for name, style in line_styles(list(losses)).items():
-        above.plot(frame["step"], frame[losses[name]], marker=".", **style)
-    above.set(ylabel="loss (nats per token)", ylim=(0, None))
-    above.legend()
-    below.plot(frame["step"], frame["dev_bleu"], marker=".", color=SERIES[1])
-    below.set(xlabel="training step (updates)", ylabel="BLEU on dev (0 to 100)", ylim=(0, None))
+    above, below = losses_and_quality(history, losses, "dev_bleu")
+    below.set(ylabel="BLEU on dev (0 to 100)", ylim=(0, None))
     entitle(above, title)
     return Picture(
         above.figure,

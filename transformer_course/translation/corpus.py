@@ -61,6 +61,11 @@ class Corpus:
         )
 
 
+def held_out(pairs: int) -> int:
+    """Return how many of so many pairs make a dev or a test split: a tenth, 1 to 500."""
+    return max(1, min(500, pairs // 10))
+
+
 def counted(numbers: dict[str, int]) -> dict[str, int]:
     """Return the numbers that are not 0: nobody needs to read that nothing was left out."""
     return {reason: number for reason, number in numbers.items() if number}

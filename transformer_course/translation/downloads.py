@@ -1,5 +1,6 @@
 """Files from the internet: checked, resumed where they broke off, whole or not there at all."""
 
+import logging
 import os
 import sys
 import warnings
@@ -18,6 +19,9 @@ with warnings.catch_warnings():
 DATA_VARIABLE = "TRANSFORMER_COURSE_DATA"
 SECONDS_OF_SILENCE = 30.0
 CHUNK_BYTES = 2**16
+
+# pooch tells what it downloads as if it were an error; the progress bar tells it too.
+pooch.get_logger().setLevel(logging.WARNING)
 
 
 class DownloadError(OSError):

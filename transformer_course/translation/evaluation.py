@@ -18,11 +18,10 @@ from jaxtyping import Float, Int
 from sacrebleu.metrics import BLEU
 from sacremoses import MosesTokenizer
 
-from transformer_course.translation.batches import Batch, length_batches
+from transformer_course.translation.batches import length_batches
 from transformer_course.translation.corpus import SentencePair
 from transformer_course.translation.decoding import sequence_log_probability
 from transformer_course.translation.ngram_overlap import bleu_from_scratch, check_equal_numbers
-from transformer_course.translation.text import BOS, EOS, PAD
 from transformer_course.translation.translator import Translator
 
 Scores = dict[str, int | float | str]
@@ -231,7 +230,7 @@ def perplexity(
     encoded = translator.encode_pairs(pairs)
     log_probability = 0.0
     for numbers in length_batches(encoded, batch_tokens):
-        batch = Batch.from_pairs([encoded[number] for number in numbers], BOS, EOS, PAD)
+        batch = translator.batch([encoded[number] for number in numbers])
         sentences = sequence_log_probability(
             translator.model, batch.source, batch.target_in, batch.target_out
         )
@@ -257,6 +256,13 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
 
 
 def evaluate(translator: Translator, pairs: Sequence[SentencePair], beam: int = 1) -> Scores:
+    """Return the scores of :func:`translate_and_evaluate` alone."""
+    return translate_and_evaluate(translator, pairs, beam)[0]
+
+
+def translate_and_evaluate(
+    translator: Translator, pairs: Sequence[SentencePair], beam: int = 1
+) -> tuple[Scores, list[str]]:
     """Translate the sources and compare with the targets.
 
     Parameters
@@ -273,6 +279,8 @@ def evaluate(translator: Translator, pairs: Sequence[SentencePair], beam: int = 
     scores
         Those of :func:`scores`; ``seconds``, the time that translating took; ``exact_match``
         (0 to 1) and, where the pairs carry gold alignments, ``alignment_accuracy`` (0 to 1).
+    translations
+        Of the sources, in their order.
 
     Raises
     ------
@@ -288,7 +296,7 @@ def evaluate(translator: Translator, pairs: Sequence[SentencePair], beam: int = 
     result |= {"seconds": seconds, "exact_match": exact_match(translations, references)}
     if any(pair.alignment for pair in pairs):
         result["alignment_accuracy"] = alignment_accuracy(translator, pairs)
-    return result
+    return result, translations
 
 
 def _check_pairs(pairs: Sequence[SentencePair]) -> None:

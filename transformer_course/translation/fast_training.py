@@ -116,12 +116,12 @@ class OutputCrossEntropy(torch.autograd.Function):
         """Return the mean loss over the targets that are not ``pad``."""
         real = (targets != pad).nonzero().squeeze(1)
         tokens, everywhere = max(1, len(real)), smoothing / len(table)
-        loss = hidden.new_zeros(())
+        loss, table_sum = hidden.new_zeros(()), table.sum(dim=0)
         hidden_gradient, table_gradient = torch.zeros_like(hidden), torch.zeros_like(table)
         for rows in real.split(ROWS_AT_ONCE):
             x, right = hidden[rows], targets[rows, None]
             logits = x @ table.T
-            right_logits, mean_logits = logits.gather(1, right), x @ table.mean(dim=0)
+            right_logits, mean_logits = logits.gather(1, right), x @ (table_sum / len(table))
             probabilities = torch.log_softmax(logits, dim=1, out=logits)
             log_total = right_logits - probabilities.gather(1, right)
             loss += (log_total - (1 - smoothing) * right_logits).sum()
@@ -130,7 +130,7 @@ class OutputCrossEntropy(torch.autograd.Function):
             gradient.scatter_add_(1, right, gradient.new_full(right.shape, smoothing - 1))
             # Each place also lacks the smoothing's share, one number for all: taken off the
             # products, which are smaller.
-            hidden_gradient[rows] = gradient @ table - everywhere * table.sum(dim=0)
+            hidden_gradient[rows] = gradient @ table - everywhere * table_sum
             table_gradient.addmm_(gradient.T, x).sub_(everywhere * x.sum(dim=0))
         ctx.save_for_backward(hidden_gradient / tokens, table_gradient / tokens)
         return loss / tokens

@@ -1,5 +1,6 @@
 """A training run on disk: what was asked for, and what came of it."""
 
+import itertools
 import os
 import platform
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ TEXT_OPTIONS = {
     "wmt14": ("pair", "data", "pairs", "sample"),
 }
 """What may be said about the text of each corpus."""
+TEXT_NAMES = tuple(dict.fromkeys(itertools.chain(*TEXT_OPTIONS.values())))
 DEFAULT_PAIR = "en-fr"
 PATHS = ("source", "target", "data")
 
@@ -85,8 +87,7 @@ class Run:
 
     def _text(self) -> dict[str, Any]:
         """Return what was said about the text."""
-        names = {name for options in TEXT_OPTIONS.values() for name in options}
-        values = {name: getattr(self, name) for name in sorted(names)}
+        values = {name: getattr(self, name) for name in TEXT_NAMES}
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod

@@ -10,9 +10,8 @@ from io import BufferedIOBase, TextIOWrapper
 from itertools import zip_longest
 from pathlib import Path
 
-from transformer_course.translation.corpus import Corpus, SentencePair, counted
+from transformer_course.translation.corpus import Corpus, SentencePair, counted, held_out
 
-MOST_DEV_SENTENCES = 500
 BLANK = "a side is blank"
 
 
@@ -174,6 +173,6 @@ def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
     if len(pairs) < 2:
         raise ValueError(f"{source} holds one sentence pair only; give more text.")
     random.Random(seed).shuffle(pairs)
-    dev_sentences = max(1, min(MOST_DEV_SENTENCES, len(pairs) // 10))
+    dev_sentences = held_out(len(pairs))
     splits = {"train": pairs[dev_sentences:], "dev": pairs[:dev_sentences]}
     return Corpus("files", *languages, splits, counted({BLANK: blank}))

@@ -37,7 +37,7 @@ from transformer_course.translation.fast_training import fast_loss, keep_freed_m
 from transformer_course.translation.interrupts import deferred_interrupt
 from transformer_course.translation.precision import PRECISIONS, choose_precision
 from transformer_course.translation.schedule import noam, warmup_cosine
-from transformer_course.translation.text import BOS, EOS, PAD
+from transformer_course.translation.text import PAD
 from transformer_course.translation.translator import (
     Translator,
     load_own_tensors,
@@ -305,8 +305,7 @@ class Trainer:
         return 1_000_003 * self.settings.seed + number + (rank << 40)
 
     def _batch(self, pairs: list[EncodedPair], numbers: list[int]) -> Batch:
-        batch = Batch.from_pairs([pairs[number] for number in numbers], BOS, EOS, PAD)
-        return batch.to(self.translator.device)
+        return self.translator.batch([pairs[number] for number in numbers])
 
     def _remaining_batches(self) -> Iterator[Batch]:
         """Yield batches, epoch after epoch, from where :attr:`step` stands until the end."""

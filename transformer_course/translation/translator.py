@@ -16,7 +16,7 @@ from transformer_course.model import (
     capture_attention,
     inference_mode,
 )
-from transformer_course.translation.batches import EncodedPair, collate, pad_rows
+from transformer_course.translation.batches import Batch, EncodedPair, pad_rows
 from transformer_course.translation.checkpoints import (
     CheckpointError,
     read_json,
@@ -113,6 +113,10 @@ class Translator:
         targets = self._encode(self.target, [pair.target for pair in pairs])
         return list(zip(sources, targets, strict=True))
 
+    def batch(self, pairs: Sequence[EncodedPair]) -> Batch:
+        """Make a batch of encoded pairs, where the model computes."""
+        return Batch.from_pairs(pairs, BOS, EOS, PAD).to(self.device)
+
     def _encode(self, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[int]]:
         longest = self.model.config.max_len - 1  # the begin or the end token takes a place
         encoded = [tokenizer.encode(sentence) for sentence in sentences]
@@ -181,9 +185,9 @@ class Translator:
         encoded = self.encode_pairs(pairs)
         for start in range(0, len(encoded), batch_size):
             chunk = encoded[start : start + batch_size]
-            source, target_in, _ = (ids.to(self.device) for ids in collate(chunk, BOS, EOS, PAD))
+            batch = self.batch(chunk)
             with inference_mode(self.model), capture_attention(self.model) as maps:
-                self.model(source, target_in)
+                self.model(batch.source, batch.target_in)
             layers = range(self.model.config.decoder_layers)
             weights = [maps[f"decoder.layers.{layer}.cross_attention"] for layer in layers]
             for row, (source_words, target_words) in enumerate(chunk):

@@ -19,6 +19,7 @@ from transformer_course.translation.corpus import (
     Corpus,
     SentencePair,
     counted,
+    held_out,
     languages_of_pair,
 )
 from transformer_course.translation.downloads import data_folder, download, find_file
@@ -38,7 +39,6 @@ MIRRORS = ("https://www.statmt.org/wmt13", "http://www.statmt.org/wmt13")
 # statmt.org publishes no checksum. This one is from TensorFlow Datasets (the file
 # url_checksums/wmt14_translate.txt), and others who downloaded the archive found it too.
 SHA256 = "0224c7c710c8a063dfd893b0cc0830202d61f4c75c17eb8e31836103d27d96e7"
-MOST_HELD_OUT = 500
 
 
 def wmt14_corpus(
@@ -122,11 +122,11 @@ def _first(stream: PairStream, size: int) -> tuple[list[SentencePair], int]:
 def _split(pairs: list[SentencePair], seed: int) -> tuple[dict[str, list[SentencePair]], int]:
     """Return the three splits and how many training pairs were left out."""
     random.Random(seed).shuffle(pairs)
-    size = max(1, min(MOST_HELD_OUT, len(pairs) // 10))
-    held_out, rest = pairs[: 2 * size], pairs[2 * size :]
-    seen = {pair.source for pair in held_out}
+    size = held_out(len(pairs))
+    dev, test, rest = pairs[:size], pairs[size : 2 * size], pairs[2 * size :]
+    seen = {pair.source for pair in dev + test}
     train = [pair for pair in rest if pair.source not in seen]
-    splits = {"train": train, "dev": held_out[:size], "test": held_out[size:]}
+    splits = {"train": train, "dev": dev, "test": test}
     return splits, len(rest) - len(train)
 
 

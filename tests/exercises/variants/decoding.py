@@ -105,27 +105,6 @@ def beam_with_full_width(step, bos, eos, beam, max_length, alpha):
     return best[0], score(*best)
 
 
-def beam_that_freezes(step, bos, eos, beam, max_length, alpha):
-    """Hypotheses that have ended keep their place among the others."""
-    beams = [(0.0, (bos,))]
-    while any(tokens[-1] != eos and len(tokens) <= max_length for _, tokens in beams):
-        candidates = []
-        for total, tokens in beams:
-            if tokens[-1] == eos:
-                candidates.append((total, tokens))
-                continue
-            values, indices = step(tokens).topk(min(beam, 7))
-            for value, index in zip(values, indices, strict=True):
-                candidates.append((total + float(value), (*tokens, int(index))))
-        beams = sorted(candidates, reverse=True)[:beam]
-
-    def score(each):
-        return each[0] / ((5 + len(each[1]) - 1) / 6) ** alpha
-
-    best = max(beams, key=score)
-    return best[1][1:], score(best)
-
-
 def beam_with_tensors(step, bos, eos, beam, max_length, alpha):
     prefixes, totals = [(bos,)], torch.zeros(1, dtype=torch.float64)
     ended = {}
@@ -216,7 +195,6 @@ VARIANTS = {
     "length_score": [length_score_in_logarithms, length_score_as_in_the_paper],
     "beam_search": [
         beam_with_full_width,
-        beam_that_freezes,
         beam_with_tensors,
         beam_of_the_course,
     ],
