@@ -65,7 +65,15 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
 
 
 def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
-    """Put the seeds together: means over all, curve and translations of the first."""
+    """Put the seeds together: means over all, curve and translations of the first.
+
+    Raises
+    ------
+    ValueError
+        If they were not trained alike: on another machine, or in other numbers.
+    """
+    if len({(run["machine"], run["precision"]) for run in runs}) > 1:
+        raise ValueError(f"the seeds were not trained alike; empty {options.work} and begin again.")
     best = [run["scores"][f"beam_{BEAM}"] for run in runs]
     first = runs[0]
     seeds = [

@@ -19,7 +19,7 @@ from transformer_course.translation.evaluation import evaluate
 from transformer_course.translation.precision import PRECISIONS
 from transformer_course.translation.recipes import RECIPES, recipe_for
 from transformer_course.translation.runs import RUN_FILE, TEXT_NAMES, Run, make_output_folder
-from transformer_course.translation.text_files import BLANK, read_counted_pairs
+from transformer_course.translation.text_files import BLANK, read_pairs
 from transformer_course.translation.translator import Translator
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
@@ -170,7 +170,7 @@ def _evaluate(options: argparse.Namespace) -> None:
         raise ValueError("--source and --reference belong together: give both files or neither.")
     translator = Translator.load(options.checkpoint)
     if options.source:
-        pairs, blank = read_counted_pairs(options.source, options.reference)
+        pairs, blank = read_pairs(options.source, options.reference)
         if blank:
             print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:

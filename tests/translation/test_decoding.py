@@ -245,6 +245,11 @@ def test_length_limit_holds(model: Transformer) -> None:
     ]
 
 
+def test_model_of_one_position_says_one_token() -> None:
+    output = greedy(small_model(max_len=1), torch.tensor([[EOS]]), BOS, EOS)
+    assert output.shape == (1, 1)
+
+
 def test_each_sentence_may_grow_by_fifty_tokens(model: Transformer) -> None:
     for source, lengths in ((SOURCE, [55, 53, 52]), (SOURCE.flip(0), [52, 53, 55])):
         output = greedy(model, source, BOS, EOS, decoder=Parrot([[5] * 80] * 3))
@@ -698,6 +703,18 @@ def test_beam_may_be_as_wide_as_the_vocabulary() -> None:
 def test_limit_of_no_tokens_is_refused() -> None:
     with pytest.raises(ValueError, match="each limit must be at least 1 token; got 0"):
         search(toy(EARLY_END, 2), BOS, EOS, [3, 0])
+
+
+def test_nothing_to_search_for_finds_nothing() -> None:
+    assert search(toy(EARLY_END, 0), BOS, EOS, []) == []
+
+
+def test_scores_that_are_not_numbers_are_refused() -> None:
+    model = small_model()
+    with torch.no_grad():
+        model.output.weight.fill_(math.nan)
+    with pytest.raises(ValueError, match="are the weights finite"):
+        beam_search(model, SOURCE, BOS, EOS)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.nan])

@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 import torch
 import torch.nn.functional as F
-from sacremoses import MosesTokenizer
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from torch import Tensor
 
 from transformer_course.translation.batches import collate
@@ -57,6 +57,10 @@ def test_tokenized_bleu_minds_no_case_but_every_word() -> None:
     assert bleu_tokenized_lowercase(SAID, WANTED, "fr") < 100
 
 
+def test_tokenized_bleu_takes_all_quotation_marks_for_the_same() -> None:
+    assert bleu_tokenized_lowercase(["Il dit « oui »"], ['Il dit "oui"'], "fr") > 99
+
+
 def test_tokenized_bleu_by_hand() -> None:
     """French rules cut "c' est l' ami": 7/8 * 5/7 * 3/6 * 2/5 = 1/8."""
     said, wanted = ["C'est un ami de Paul et Marie"], ["C'est l'ami de Paul et Marie"]
@@ -68,8 +72,11 @@ def test_tokenized_bleu_by_hand() -> None:
 
 @pytest.mark.parametrize("language", ["en", "fr", "de"])
 def test_tokenized_bleu_is_that_of_sacrebleu(language: str) -> None:
-    moses = MosesTokenizer(lang=language)
-    said, wanted = ([moses.tokenize(t.lower(), return_str=True) for t in s] for s in (SAID, WANTED))
+    alike, cut = MosesPunctNormalizer(lang=language).normalize, MosesTokenizer(lang=language)
+    said, wanted = (
+        [cut.tokenize(alike(text.lower()), return_str=True) for text in texts]
+        for texts in (SAID, WANTED)
+    )
     expected = sacrebleu.corpus_bleu(
         said, [wanted], force=True, tokenize="none", smooth_method="none"
     )

@@ -3,11 +3,13 @@ import ctypes
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer_course.model import Transformer, TransformerConfig, fused_attention
+from transformer_course.model import Transformer, fused_attention
 from transformer_course.translation import fast_training
 from transformer_course.translation.fast_training import (
+    M_MMAP_THRESHOLD,
+    M_TRIM_THRESHOLD,
     SHORT_ROW,
     OutputCrossEntropy,
     byte_dropout,
@@ -17,26 +19,11 @@ from transformer_course.translation.fast_training import (
     short_row_attention,
 )
 
-PAD, VOCAB = 0, 13
+from ..model.small import PAD, VOCAB, new_model
 
 
-def new_model(dropout: float = 0.0, norm_first: bool = True) -> Transformer:
-    config = TransformerConfig(
-        source_vocab=VOCAB,
-        target_vocab=VOCAB,
-        d_model=24,
-        heads=4,
-        encoder_layers=2,
-        decoder_layers=1,
-        d_ff=32,
-        dropout=dropout,
-        max_len=40,
-        pad_id=PAD,
-        norm_first=norm_first,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return Transformer(config).double()
+def double_model(**settings: object) -> Transformer:
+    return new_model(max_len=40, decoder_layers=1, **settings).double()
 
 
 def sentences(length: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -65,7 +52,7 @@ def plain_loss(
 def test_loss_and_gradients_are_those_of_the_plain_path(
     norm_first: bool, smoothing: float, length: int
 ) -> None:
-    model, batch = new_model(norm_first=norm_first), sentences(length)
+    model, batch = double_model(norm_first=norm_first), sentences(length)
     weights = list(model.parameters())
     plain, fast = plain_loss(model, batch, smoothing), fast_loss(model, *batch, smoothing)
     torch.testing.assert_close(fast, plain, rtol=1e-12, atol=1e-12)
@@ -78,7 +65,7 @@ def test_loss_and_gradients_are_those_of_the_plain_path(
 def test_loss_does_not_depend_on_how_many_rows_are_taken_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model, batch = new_model(), sentences(6)
+    model, batch = double_model(), sentences(6)
     weights = list(model.parameters())
 
     def gradients() -> tuple[Tensor, ...]:
@@ -110,7 +97,7 @@ def test_batch_of_padding_has_loss_zero() -> None:
 
 
 def test_gradient_is_scaled_by_what_follows() -> None:
-    model, batch = new_model(), sentences(5)
+    model, batch = double_model(), sentences(5)
     weight = model.output.weight
     (once,) = torch.autograd.grad(fast_loss(model, *batch, 0.1), weight)
     (thrice,) = torch.autograd.grad(3 * fast_loss(model, *batch, 0.1), weight)
@@ -118,7 +105,7 @@ def test_gradient_is_scaled_by_what_follows() -> None:
 
 
 def test_layers_are_as_before_after_the_block() -> None:
-    model, batch = new_model(dropout=0.5), sentences(5)
+    model, batch = double_model(dropout=0.5), sentences(5)
     before = {name: module.__dict__.keys() for name, module in model.named_modules()}
     with pytest.raises(RuntimeError, match="inside"), fast_layers(model):
         raise RuntimeError("inside")
@@ -128,12 +115,12 @@ def test_layers_are_as_before_after_the_block() -> None:
 
 
 def test_dropout_is_off_when_the_model_is_in_use() -> None:
-    model, batch = new_model(dropout=0.5).eval(), sentences(5)
+    model, batch = double_model(dropout=0.5).eval(), sentences(5)
     torch.testing.assert_close(fast_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
 
 
 def test_dropout_is_on_in_training() -> None:
-    model, batch = new_model(dropout=0.5).train(), sentences(5)
+    model, batch = double_model(dropout=0.5).train(), sentences(5)
     losses = {round(fast_loss(model, *batch, 0.1).item(), 6) for _ in range(4)}
     assert len(losses) == 4
 
@@ -166,6 +153,10 @@ def test_dropout_without_probability_changes_nothing() -> None:
     assert torch.equal(byte_dropout(x, 0.0), x)
 
 
+def test_probability_close_to_one_still_leaves_something() -> None:
+    assert byte_dropout(torch.ones(100_000), 0.999).isfinite().all()
+
+
 @pytest.mark.parametrize("keys", [SHORT_ROW, SHORT_ROW + 1])
 def test_attention_is_the_same_on_both_sides_of_the_limit(keys: int) -> None:
     query, key, value = (torch.randn(2, 3, keys, 4) for _ in range(3))
@@ -188,7 +179,22 @@ def test_system_without_such_a_library_is_left_alone(monkeypatch: pytest.MonkeyP
     keep_freed_memory()
 
 
-def test_freed_memory_is_kept() -> None:
+@pytest.mark.parametrize("most", [2**40, 2**25, 0])
+def test_library_keeps_as_much_as_it_is_willing_to(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {}
+
+    class Library:
+        def mallopt(self, option: int, value: int) -> bool:
+            if option == M_MMAP_THRESHOLD and value > most:
+                return False
+            kept[option] = value
+            return True
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
     keep_freed_memory()
-    large = nn.Parameter(torch.ones(1000, 1000))
-    assert (large * 2).sum().item() == 2_000_000
+    if most == 0:
+        assert not kept, "the second option alone would do harm"
+    else:
+        assert kept == {M_MMAP_THRESHOLD: min(most, 2**30), M_TRIM_THRESHOLD: 2**31 - 1}

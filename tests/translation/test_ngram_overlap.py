@@ -16,7 +16,7 @@ from transformer_course.translation.ngram_overlap import (
     clipped_counts,
     ngrams,
 )
-from transformer_course.translation.text_files import read_lines
+from transformer_course.translation.text_files import iterate_lines
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 TEST_SETS = [
@@ -147,7 +147,7 @@ def corrupted(sentence: list[str], share: float, generator: random.Random) -> li
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"there are no test sets at {DATA}")
 @pytest.mark.parametrize("path", TEST_SETS, ids=lambda path: path.name)
 def test_it_is_that_of_sacrebleu_on_whole_test_sets(path: Path) -> None:
-    references = words(*read_lines(path))
+    references = words(*iterate_lines(path))
     generator = random.Random(0)
     found = []
     for share in (0.1, 0.6):

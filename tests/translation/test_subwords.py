@@ -36,6 +36,12 @@ def test_text_comes_back(text: str) -> None:
     assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
 
 
+def test_signs_come_back_as_they_were() -> None:
+    text = "½ cup: 3² cats" + " …"
+    tokenizer = SubwordTokenizer("en", learn_subwords([text] * 5, 30))
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
 @given(st.lists(st.sampled_from(["the", "low", "new", "est", "er", "tower"]), min_size=1))
 def test_words_of_known_letters_come_back(words: list[str]) -> None:
     text = " ".join(words)

@@ -15,8 +15,6 @@ from transformer_course.translation.text_files import (
     iterate_lines,
     iterate_member_lines,
     language_of,
-    read_counted_pairs,
-    read_lines,
     read_pairs,
 )
 
@@ -38,38 +36,38 @@ def write_pair(folder: Path, source: list[str], target: list[str]) -> tuple[Path
 
 
 def test_lines_are_read(text: Path) -> None:
-    assert read_lines(text) == LINES
+    assert list(iterate_lines(text)) == LINES
 
 
 def test_gzip_is_read(text: Path) -> None:
     packed = text.with_name("train.fr.gz")
     packed.write_bytes(gzip.compress(text.read_bytes()))
-    assert read_lines(packed) == LINES
+    assert list(iterate_lines(packed)) == LINES
 
 
 def test_windows_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "train.fr"
     path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(LINES).encode())
-    assert read_lines(path) == LINES
+    assert list(iterate_lines(path)) == LINES
 
 
 def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
     """Else one file could get more lines than its translation."""
     path = tmp_path / "train.fr"
     path.write_text("un\u2028deux\x0btrois\x85quatre\rcinq\nsix\n", encoding="utf-8", newline="\n")
-    assert len(read_lines(path)) == 2
+    assert len(list(iterate_lines(path))) == 2
 
 
 @pytest.mark.parametrize("path", ["missing.fr", "missing.fr.gz", "."])
 def test_unreadable_files_are_named(tmp_path: Path, path: str) -> None:
     with pytest.raises(OSError, match=r"No such file|Is a directory"):
-        read_lines(tmp_path / path)
+        list(iterate_lines(tmp_path / path))
 
 
 def test_other_encodings_are_refused(text: Path) -> None:
     text.write_text("\n".join(LINES), encoding="utf-16")
     with pytest.raises(ValueError, match=r"train\.fr is not UTF-8 text .*convert it"):
-        read_lines(text)
+        list(iterate_lines(text))
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
@@ -85,7 +83,7 @@ def test_damaged_gzip_is_refused(tmp_path: Path, damage: str) -> None:
         }[damage]
     )
     with pytest.raises(ValueError, match=r"train\.fr\.gz is a damaged gzip file .*copy it again"):
-        read_lines(path)
+        list(iterate_lines(path))
 
 
 def archive_of(folder: Path, texts: dict[str, str], kind: int = tarfile.REGTYPE) -> Path:
@@ -186,14 +184,9 @@ def test_name_without_a_language_is_refused(name: str) -> None:
         language_of(Path(name))
 
 
-def test_pairs_with_a_blank_side_are_left_out(tmp_path: Path) -> None:
+def test_pairs_with_a_blank_side_are_left_out_and_counted(tmp_path: Path) -> None:
     paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
-    assert read_pairs(*paths) == [SentencePair("a", "w"), SentencePair("d", "z")]
-
-
-def test_pairs_with_a_blank_side_are_counted(tmp_path: Path) -> None:
-    paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
-    assert read_counted_pairs(*paths)[1] == 2
+    assert read_pairs(*paths) == ([SentencePair("a", "w"), SentencePair("d", "z")], 2)
     assert files_corpus(*paths).left_out == {"a side is blank": 2}
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
+from transformer_course.translation import training
 from transformer_course.translation.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.checkpoints import (
     CheckpointError,
@@ -251,24 +252,60 @@ def test_resumed_run_equals_the_straight_one_to_the_bit(
     assert without_seconds(resumed.history) == without_seconds(straight.history)
 
 
-def test_stop_between_two_looks_is_resumed_too(
-    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stopped = new_trainer(tmp_path)
-    update = stopped.update
+def interrupt_after_update(trainer: Trainer, step: int) -> None:
+    """Let Ctrl-C be pressed in the middle of a step."""
+    update = trainer.update
 
     def update_and_interrupt(batch: Batch) -> None:
         update(batch)
-        if stopped.step == 4:
+        if trainer.step == step:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(stopped, "update", update_and_interrupt)
+    trainer.update = update_and_interrupt
+
+
+def test_stop_between_two_looks_is_resumed_too(
+    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path
+) -> None:
+    stopped = new_trainer(tmp_path)
+    interrupt_after_update(stopped, 4)
     assert [row["step"] for row in stopped.train()] == [3, 4]
 
     resumed = new_trainer(tmp_path)
     resumed.resume(tmp_path)
-    assert [row["step"] for row in resumed.train()] == [3, 4, 6, 9, 12]
+    assert without_seconds(resumed.train()) == without_seconds(straight.history)
     assert_same_weights(resumed, straight)
+
+
+def test_stop_between_two_looks_does_not_count_for_patience(
+    new_trainer: NewTrainer, tmp_path: Path
+) -> None:
+    settings = {"average": 0.8, "patience": 1}
+    whole = new_trainer(**settings)
+    whole.train()
+    for step in (4, 5):
+        stopped = new_trainer(tmp_path, **settings)
+        if step > 4:
+            stopped.resume(tmp_path)
+        interrupt_after_update(stopped, step)
+        stopped.train()
+        assert stopped.step == step
+    resumed = new_trainer(tmp_path, **settings)
+    resumed.resume(tmp_path)
+    assert without_seconds(resumed.train()) == without_seconds(whole.history)
+    assert_same_weights(resumed, whole)
+
+
+def test_run_goes_on_in_the_precision_it_began_with(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "choose_precision", lambda wanted, device: torch.bfloat16)
+    new_trainer(tmp_path, interrupt_at(3), precision="auto").train()
+    monkeypatch.setattr(training, "choose_precision", lambda wanted, device: torch.float32)
+    resumed = new_trainer(tmp_path, precision="auto")
+    assert resumed.facts()["precision"] == "float32"
+    resumed.resume(tmp_path)
+    assert resumed.facts()["precision"] == "bfloat16"
 
 
 def test_same_trainer_can_go_on_after_an_interrupt(

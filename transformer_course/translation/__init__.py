@@ -1,5 +1,6 @@
 """What makes a Transformer a translator: corpora, text, batches, training, evaluation."""
 
+from transformer_course.translation.averaging import WeightAverage
 from transformer_course.translation.batches import (
     Batch,
     collate,
@@ -14,6 +15,7 @@ from transformer_course.translation.cached_decoder import (
     UncachedDecoder,
 )
 from transformer_course.translation.corpus import Corpus, SentencePair
+from transformer_course.translation.data_parallel import World
 from transformer_course.translation.decoding import (
     Hypothesis,
     beam_search,
@@ -79,7 +81,9 @@ __all__ = [
     "Translator",
     "UncachedDecoder",
     "Vocabulary",
+    "WeightAverage",
     "WordTokenizer",
+    "World",
     "alignment_accuracy",
     "beam_search",
     "bleu",

@@ -1,7 +1,9 @@
-"""The mean of the weights over the last steps, which translates better than the last weights.
+"""The mean of the weights over the last steps, in which the noise of single batches cancels.
 
-Source: Vaswani et al. (2017), "Attention Is All You Need", section 6.1, averages the last
-checkpoints; an exponential moving average (Polyak and Juditsky, 1992) needs no waiting.
+Sources: Polyak and Juditsky (1992), "Acceleration of Stochastic Approximation by Averaging", take
+the mean over all steps; Vaswani et al. (2017), "Attention Is All You Need", section 6.1, over the
+last checkpoints. An exponential moving average serves the same purpose, and forgets the early
+weights without waiting for the last.
 """
 
 import torch

@@ -79,7 +79,8 @@ def length_batches(
         The encoded sentence pairs.
     batch_tokens
         Most target tokens in a batch, padding and end token included; a longer sentence gets a
-        batch of its own.
+        batch of its own. Sources do not count: the scores of the whole vocabulary, one row for each
+        target token, need the most memory.
     generator
         Shuffles the sentences of equal length, then the batches; without it nothing is shuffled.
     """

@@ -16,13 +16,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+CPU = torch.device("cpu")
+
 
 @dataclass(frozen=True)
 class World:
-    """The processes that train together: how many, and which of them this one is."""
+    """The processes that train together: how many, which of them this one is, where it computes."""
 
     size: int = 1
     rank: int = 0
+    device: torch.device = CPU
 
     @property
     def is_first(self) -> bool:
@@ -34,11 +37,17 @@ class World:
         if self.size == 1:
             return
         # One long message takes less time than many short ones.
-        joint = torch.cat([tensor.flatten() for tensor in tensors])
+        joint = torch.cat([tensor.flatten() for tensor in tensors]).to(self.device)
         dist.all_reduce(joint)
         parts = joint.split([tensor.numel() for tensor in tensors])
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view_as(tensor))
+
+    def any_says(self, yes: bool) -> bool:
+        """Say in all processes whether any of them says yes: they must decide alike."""
+        votes = torch.tensor([float(yes)])
+        self.add_up([votes])
+        return votes.item() > 0
 
     @contextmanager
     def first_alone(self) -> Iterator[None]:
@@ -52,13 +61,24 @@ class World:
 
 @contextmanager
 def join_world() -> Iterator[World]:
-    """Join the processes that ``torchrun`` started; without it this process is alone."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    """Join the processes that ``torchrun`` started; without it this process is alone.
+
+    Where there are graphics cards, each process takes one.
+    """
+    size, device = int(os.environ.get("WORLD_SIZE", "1")), _own_device()
     if size == 1:
-        yield World()
+        yield World(device=device)
         return
-    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    dist.init_process_group("gloo" if device.type == "cpu" else "nccl")
     try:
-        yield World(size, dist.get_rank())
+        yield World(size, dist.get_rank(), device)
     finally:
         dist.destroy_process_group()
+
+
+def _own_device() -> torch.device:
+    if not torch.cuda.is_available():
+        return CPU
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(device)
+    return device

@@ -75,7 +75,7 @@ def sample(
     """Draw each next token at random from :func:`next_token_probabilities`.
 
     Each sentence draws from random numbers of its own, so what it says does not depend on what
-    the others of its batch say.
+    the others of its batch say, though it does on how many they are.
 
     Parameters
     ----------
@@ -371,6 +371,8 @@ def _best_tokens(
     if pad is not None:
         log_probabilities[:, pad] = -torch.inf
     best = log_probabilities.topk(beam, dim=-1)
+    if best.values[:, 0].isnan().any():
+        raise ValueError("the scores of the next tokens are not numbers; are the weights finite?")
     rows = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     return [list(zip(values, tokens, strict=True)) for values, tokens in rows]
 
@@ -470,7 +472,7 @@ def _limits(
             f"max_length must be at least 1 token; got {max_length}. Leave it out for 50 more "
             f"than the source has."
         )
-    return limits.clamp(max=model.config.max_len - 1)
+    return limits.clamp(max=max(1, model.config.max_len - 1))
 
 
 def _check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
@@ -497,5 +499,5 @@ def _check_search(beam: int, n_best: int, limits: Sequence[int]) -> None:
             f"n_best must be between 1 and the beam, {beam}; got {n_best}. Use a wider beam for "
             f"more hypotheses."
         )
-    if min(limits) < 1:
+    if min(limits, default=1) < 1:
         raise ValueError(f"each limit must be at least 1 token; got {min(limits)}.")

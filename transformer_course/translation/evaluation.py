@@ -16,7 +16,7 @@ import numpy as np
 import sacrebleu
 from jaxtyping import Float, Int
 from sacrebleu.metrics import BLEU
-from sacremoses import MosesTokenizer
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from transformer_course.translation.batches import length_batches
 from transformer_course.translation.corpus import SentencePair
@@ -56,9 +56,9 @@ def bleu_tokenized_lowercase(
 ) -> float:
     """BLEU, 0 to 100, as older papers report it: lower-cased, Moses' tokens, nothing smoothed.
 
-    Both sides are lower-cased, then cut, the order of Multi30k's own tokenised files. No capital
-    letter can be wrong, and other rules cut the words: never compare this figure with :func:`bleu`
-    of another system.
+    Both sides are lower-cased, their punctuation is made alike, then they are cut: the order of
+    Multi30k's own tokenised files. No capital letter can be wrong, and other rules cut the words:
+    never compare this figure with :func:`bleu` of another system.
 
     Parameters
     ----------
@@ -81,13 +81,17 @@ def bleu_tokenized_lowercase(
 
 
 def moses_words(text: str, language: str) -> list[str]:
-    """Cut a text into lower-cased words and punctuation marks by Moses' rules for the language."""
-    return _moses(language).tokenize(text.lower(), escape=False)
+    """Cut a text into lower-cased words and punctuation marks by Moses' rules for the language.
+
+    Quotation marks and the like are made alike first.
+    """
+    normalizer, tokenizer = _moses(language)
+    return tokenizer.tokenize(normalizer.normalize(text.lower()), escape=False)
 
 
 @cache
-def _moses(language: str) -> MosesTokenizer:
-    return MosesTokenizer(lang=language)
+def _moses(language: str) -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    return MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
 
 
 def scores(translations: Sequence[str], references: Sequence[str], language: str) -> Scores:
@@ -134,7 +138,7 @@ def paired_bootstrap(
     """Ask whether one set of translations beats another by more than the choice of sentences.
 
     Test sets of the same size are drawn from this one, sentence by sentence with replacement, and
-    both systems are scored on each of them (Koehn, 2004, section 4).
+    both systems are scored on each of them (Koehn, 2004).
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def words_of(text: str, language: str) -> list[str]:
 
 
 def count_words(sentences: Iterable[str], language: str) -> Counter[str]:
-    """Count the words of the training split's sentences, as :func:`words_of` cuts them."""
+    """Count the words of some sentences, as :func:`words_of` cuts them."""
     return Counter(word for sentence in sentences for word in words_of(sentence, language))
 
 

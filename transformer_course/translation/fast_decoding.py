@@ -35,7 +35,8 @@ class FastDecoding:
     Parameters
     ----------
     model
-        The translator. Its weights are copied: after further training, make a new one.
+        The translator. Some of its weights are copied, the others shared: after further training
+        make a new one, for this one is then neither the old model nor the new.
 
     Examples
     --------

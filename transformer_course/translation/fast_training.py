@@ -1,8 +1,8 @@
 """The same training step, in less time on a CPU.
 
 Three things that a processor with few cores spends needless time on, each replaced by a faster
-one that computes the same. Tests hold them equal to the plain ones;
-``benchmarks/training_speed.py`` measures what they give.
+one that computes the same, but for dropout's probability, which is rounded to 1/256. Tests hold
+them equal to the plain ones; ``benchmarks/training_speed.py`` measures what they give.
 """
 
 import ctypes
@@ -89,7 +89,7 @@ def byte_dropout(x: Float[Tensor, "*shape"], probability: float) -> Float[Tensor
     One random 64-bit number decides about eight elements; torch's own dropout draws a
     floating-point number for each.
     """
-    dropped = round(256 * probability)
+    dropped = min(255, round(256 * probability))
     words = torch.empty(math.ceil(x.numel() / 8), dtype=torch.int64, device=x.device)
     # Without these bounds torch leaves the sign bit zero, and every eighth byte below 128.
     words.random_(torch.iinfo(torch.int64).min, None)
@@ -154,5 +154,7 @@ def keep_freed_memory() -> None:
         set_option = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return
-    set_option(M_MMAP_THRESHOLD, 2**30)
-    set_option(M_TRIM_THRESHOLD, 2**31 - 1)
+    # Older versions allow no more than the smaller one. The second option alone would do harm: it
+    # ends the library's own raising of the first.
+    if set_option(M_MMAP_THRESHOLD, 2**30) or set_option(M_MMAP_THRESHOLD, 2**25):
+        set_option(M_TRIM_THRESHOLD, 2**31 - 1)

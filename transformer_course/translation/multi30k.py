@@ -14,7 +14,7 @@ from transformer_course.translation.downloads import (
     download,
     find_file,
 )
-from transformer_course.translation.text_files import BLANK, read_counted_pairs
+from transformer_course.translation.text_files import BLANK, read_pairs
 
 PAIRS = ("en-fr", "fr-en", "en-de", "de-en")
 SPLITS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
@@ -61,7 +61,7 @@ def multi30k_corpus(pair: str, folder: Path | None = None) -> Corpus:
     splits, left_out = {}, 0
     for split, stem in SPLITS.items():
         source, target = (_file(folder, f"{stem}.{language}.gz") for language in languages)
-        splits[split], blank = read_counted_pairs(source, target)
+        splits[split], blank = read_pairs(source, target)
         left_out += blank
     return Corpus("multi30k", *languages, splits, counted({BLANK: left_out}))
 

@@ -146,6 +146,8 @@ class Run:
             self.recipe.subwords,
             **self.recipe.sizes,
         )
+        world = world or World()
+        translator.model.to(world.device)
         return Trainer(translator, train, dev, self.recipe.training, output, world=world)
 
 

@@ -5,15 +5,11 @@ Kudo and Richardson (2018), "SentencePiece".
 """
 
 import io
-import re
 from collections.abc import Iterable
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from transformer_course.translation.text import BOS, EOS, PAD, SPECIAL_TOKENS, UNK, Vocabulary
-
-# Only sentencepiece knows how many pieces a text has at most, and says so in its error.
-MOST_PIECES = re.compile(r"set it to a value <= (\d+)")
 
 
 class SubwordTokenizer:
@@ -79,27 +75,25 @@ def learn_subwords(texts: Iterable[str], size: int) -> bytes:
     ValueError
         If ``size`` is below the number of the text's characters, or there is no text.
     """
-    texts = list(texts)
     try:
         return _train(texts, size)
     except RuntimeError as error:
-        most = MOST_PIECES.search(str(error))
-        if most:
-            return _train(texts, int(most[1]))
         raise ValueError(
             f"{size} sub-words cannot be learnt from this text ({error}). Choose a number that "
             f"fits the text."
         ) from None
 
 
-def _train(texts: list[str], size: int) -> bytes:
+def _train(texts: Iterable[str], size: int) -> bytes:
     model = io.BytesIO()
     SentencePieceTrainer.train(
         sentence_iterator=iter(texts),
         model_writer=model,
         model_type="bpe",
         vocab_size=size,
+        hard_vocab_limit=False,  # a small text has fewer pieces
         character_coverage=1.0,
+        normalization_rule_name="identity",  # what was cut comes back as it was, such as ½
         pad_id=PAD,
         bos_id=BOS,
         eos_id=EOS,

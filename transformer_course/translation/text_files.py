@@ -15,8 +15,8 @@ from transformer_course.translation.corpus import Corpus, SentencePair, counted,
 BLANK = "a side is blank"
 
 
-def read_lines(path: Path) -> list[str]:
-    """Read the lines of a UTF-8 text file, gzip or not, without surrounding blanks.
+def iterate_lines(path: Path) -> Iterator[str]:
+    """Read one line after the other of a UTF-8 text file, gzip or not, without blanks around it.
 
     Raises
     ------
@@ -25,11 +25,6 @@ def read_lines(path: Path) -> list[str]:
     ValueError
         If it is not UTF-8 text or a gzip file that was cut short.
     """
-    return list(iterate_lines(path))
-
-
-def iterate_lines(path: Path) -> Iterator[str]:
-    """Read one line after the other, as :func:`read_lines` does, and never hold them all."""
     opener = gzip.open if path.suffix == ".gz" else open
     with _clear_errors(str(path)), opener(path, "rb") as file:
         yield from _decoded(file)
@@ -48,7 +43,7 @@ def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
     Raises
     ------
     OSError, ValueError
-        As :func:`read_lines`; also if the archive has no such file.
+        As :func:`iterate_lines`; also if the archive has no such file.
     """
     with (
         _clear_errors(f"{archive} ({name})"),
@@ -138,19 +133,14 @@ class PairStream:
             )
 
 
-def read_pairs(source: Path, target: Path) -> list[SentencePair]:
-    """Read two aligned files; pairs with a blank side are left out.
+def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
+    """Read two aligned files; leave pairs with a blank side out, and return how many.
 
     Raises
     ------
     OSError, ValueError
         If a file cannot be read, the numbers of lines differ, or no pair is left.
     """
-    return read_counted_pairs(source, target)[0]
-
-
-def read_counted_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
-    """Do as :func:`read_pairs`; also return how many pairs were left out."""
     stream = PairStream(iterate_lines(source), iterate_lines(target), (str(source), str(target)))
     pairs = list(stream)
     if not pairs:
@@ -169,7 +159,7 @@ def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
         As :func:`read_pairs` and :func:`language_of`; also if the files hold a single pair.
     """
     languages = language_of(source), language_of(target)
-    pairs, blank = read_counted_pairs(source, target)
+    pairs, blank = read_pairs(source, target)
     if len(pairs) < 2:
         raise ValueError(f"{source} holds one sentence pair only; give more text.")
     random.Random(seed).shuffle(pairs)

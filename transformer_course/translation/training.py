@@ -8,7 +8,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
@@ -62,7 +62,8 @@ class TrainingSettings:
         If given, the run ends after so many minutes of training instead, and the learning rate
         follows the clock. Such a run cannot be repeated to the bit.
     batch_tokens
-        Target tokens per batch and process, padding included.
+        Most target tokens per batch, padding included; several processes share a batch that is as
+        many times as large, each its part of the sentences.
     accumulate
         Batches whose gradients are added up before the weights change: a large batch on a small
         machine.
@@ -210,7 +211,7 @@ class Trainer:
             for group in length_batches(dev_pairs, settings.batch_tokens)
         ]
         self._losses: list[float] = []
-        self._precision = choose_precision(settings.precision, translator.device)
+        self._precision = self._agreed_precision()
         self._average = WeightAverage(self.model, settings.average) if settings.average else None
         self._best: dict[str, Tensor] = {}
         # The weights in training, while the model holds those that translate better.
@@ -234,6 +235,7 @@ class Trainer:
             If the loss or its gradient stops being finite; the last checkpoint is still good.
         """
         self._put_back()
+        self._forget_the_stop()
         self.model.train()
         if self.settings.fast:
             keep_freed_memory()
@@ -247,14 +249,14 @@ class Trainer:
         )
         with (
             bar,
-            torch.random.fork_rng(devices=[]),
+            _forked_random_numbers(self.translator.device),
             _threads(self.settings.threads),
             deferred_interrupt() as interrupted,
         ):
             start = time.perf_counter()
             for batch in self._remaining_batches():
                 # Dropout depends on seed and step alone, so that a resumed run repeats it.
-                torch.default_generator.manual_seed(self._seed(self.step, self.world.rank))
+                self._seed_dropout()
                 self.update(batch)
                 self._count_seconds(time.perf_counter() - start)
                 bar.update()
@@ -262,7 +264,7 @@ class Trainer:
                 if self.step % self.settings.evaluate_every == 0:
                     self._look()
                     self._put_back()
-                if interrupted.is_set():
+                if self.world.any_says(interrupted.is_set()):
                     bar.write(f"Stopped at step {self.step}; what was learnt so far is kept.")
                     break
                 start = time.perf_counter()
@@ -274,12 +276,12 @@ class Trainer:
 
     def facts(self) -> dict[str, Any]:
         """Return what a reader of the result wants to know beside the settings."""
-        tokens = self.settings.batch_tokens
-        batches = [self._batch(self._pairs, group) for group in length_batches(self._pairs, tokens)]
+        groups = length_batches(self._pairs, self._tokens_per_update)
+        batches = [self._batch(self._pairs, group) for group in groups]
         return {
             "train_pairs": len(self._pairs),
             "parameters": sum(weight.numel() for weight in self.model.parameters()),
-            "precision": str(self._precision).removeprefix("torch."),
+            "precision": self._precision_name,
             "device": str(self.translator.device),
             "padding_waste": round(padding_waste(batches, PAD), 4),
         }
@@ -291,18 +293,40 @@ class Trainer:
             return min(1.0, self.seconds / (60 * self.settings.minutes))
         return self.step / self.settings.steps
 
+    @property
+    def _tokens_per_update(self) -> int:
+        return self.settings.batch_tokens * self.settings.accumulate * self.world.size
+
     def _bar_total(self) -> int | None:
         return None if self.settings.minutes is not None else self.settings.steps - self.step
 
+    @property
+    def _precision_name(self) -> str:
+        return str(self._precision).removeprefix("torch.")
+
+    def _agreed_precision(self) -> torch.dtype:
+        """Return the precision for all processes: 16 bits only if each of them wants it."""
+        wanted = choose_precision(self.settings.precision, self.translator.device)
+        return torch.float32 if self.world.any_says(wanted == torch.float32) else wanted
+
     def _count_seconds(self, seconds: float) -> None:
         """Add the time of one step: the mean over all processes, which must end together."""
-        total = torch.tensor([seconds], dtype=torch.float64, device=self.translator.device)
+        total = torch.tensor([seconds], dtype=torch.float64)
         self.world.add_up([total])
         self.seconds += total.item() / self.world.size
 
-    def _seed(self, number: int, rank: int = 0) -> int:
-        """Derive the seed of one epoch, or of one step of one process."""
-        return 1_000_003 * self.settings.seed + number + (rank << 40)
+    def _seed(self, number: int) -> int:
+        """Derive the seed of one epoch or of one step."""
+        return 1_000_003 * self.settings.seed + number
+
+    def _seed_dropout(self) -> None:
+        device = self.translator.device
+        generator = (
+            torch.default_generator
+            if device.type == "cpu"
+            else torch.cuda.default_generators[device.index]
+        )
+        generator.manual_seed(self._seed(self.step) + (self.world.rank << 40))
 
     def _batch(self, pairs: list[EncodedPair], numbers: list[int]) -> Batch:
         return self.translator.batch([pairs[number] for number in numbers])
@@ -310,10 +334,9 @@ class Trainer:
     def _remaining_batches(self) -> Iterator[Batch]:
         """Yield batches, epoch after epoch, from where :attr:`step` stands until the end."""
         skip = self.step
-        tokens = self.settings.batch_tokens * self.settings.accumulate * self.world.size
         for epoch in itertools.count():
             generator = torch.Generator().manual_seed(self._seed(epoch))
-            groups = length_batches(self._pairs, tokens, generator)
+            groups = length_batches(self._pairs, self._tokens_per_update, generator)
             for group in groups[skip:]:
                 if self.progress >= 1 or self._has_lost_patience():
                     return
@@ -437,15 +460,25 @@ class Trainer:
                 "dev_bleu": bleu(translations, references),
             }
         )
-        if self.settings.patience is not None:
+        if not self._stopped_between_looks():
             self._keep_the_best()
-        self._losses = []
+            self._losses = []
         if self.output:
             self.save(self.output)
         if self.watch:
             self.watch(self.history)
 
+    def _stopped_between_looks(self) -> bool:
+        return self.step % self.settings.evaluate_every != 0 and self.progress < 1
+
+    def _forget_the_stop(self) -> None:
+        """Take back the row that Ctrl-C added: a straight run has none there."""
+        if self.history and self.step == self.history[-1]["step"] and self._stopped_between_looks():
+            self.history.pop()
+
     def _keep_the_best(self) -> None:
+        if self.settings.patience is None:
+            return
         if self._looks_since_best() == 0:
             self._best = _copies(own_tensors(self.model))
         self._hold(self._best)
@@ -463,7 +496,13 @@ class Trainer:
         tensors |= {f"best.{name}": t for name, t in self._best.items()}
         for number, moments in self._optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{number}.{name}": t for name, t in moments.items()}
-        progress = {"step": self.step, "seconds": self.seconds, "history": self.history}
+        progress = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "history": self.history,
+            "losses": self._losses,
+            "precision": self._precision_name,
+        }
         # One file holds all of it, so that weights and moments are always of the same step.
         write_tensors(folder / TRAINING_FILE, tensors, progress | {"run": self._identity()})
         self.translator.save(folder)
@@ -497,7 +536,9 @@ class Trainer:
             if self._average:
                 self._average.load(_below("average.", tensors))
             self.step, self.seconds = progress["step"], progress["seconds"]
-            self.history = progress["history"]
+            self.history, self._losses = progress["history"], progress["losses"]
+            # The machine may be another one, or busier: what was chosen at first stays.
+            self._precision = getattr(torch, progress["precision"])
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"{path} is damaged ({error}); train again.") from None
 
@@ -509,7 +550,8 @@ class Trainer:
 
     def _identity(self) -> dict[str, Any]:
         """Return what must be equal for one run to go on with what another wrote."""
-        return asdict(self.settings) | asdict(self.model.config)
+        processes = {"processes": self.world.size}
+        return asdict(self.settings) | asdict(self.model.config) | processes
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -523,6 +565,11 @@ def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _copies(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().clone() for name, tensor in tensors.items()}
+
+
+def _forked_random_numbers(device: torch.device) -> AbstractContextManager[None]:
+    """Leave torch's random numbers after the block as they were before it."""
+    return torch.random.fork_rng(devices=[] if device.type == "cpu" else [device])
 
 
 @contextmanager
