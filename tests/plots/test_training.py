@@ -106,6 +106,12 @@ def test_the_live_picture_draws_again_when_the_interval_is_over(screen):
     assert [kind for kind, _ in screen.shown] == ["new", "again"]
 
 
+def test_the_live_picture_may_be_another_one(screen):
+    with pictures.LiveLossPicture(lambda history: len(history)) as live:
+        live.update(HISTORY)
+    assert [picture for _, picture in screen.shown] == [len(HISTORY)] * 2
+
+
 def test_a_run_that_never_got_a_row_draws_nothing(screen):
     with pictures.LiveLossPicture():
         pass

@@ -13,13 +13,14 @@ from transformer_course.model import (
     inference_mode,
     silenced_heads,
 )
+from transformer_course.translation import fast_decoding
 from transformer_course.translation.cached_decoder import (
     CachedDecoder,
     Decoder,
     PrefixDecoder,
     UncachedDecoder,
 )
-from transformer_course.translation.fast_decoding import BLOCK, FastDecoding
+from transformer_course.translation.fast_decoding import BLOCK, FastDecoding, encode_by_length
 
 from ..model.small import PAD, VOCAB, both_norm_orders, small_model
 
@@ -238,3 +239,16 @@ def test_prefix_decoder_asks_for_each_rows_prefix_behind_the_begin_token() -> No
     decoder.reorder(torch.tensor([1, 1, 0]))
     assert decoder.step(torch.tensor([7, 8, 9])).tolist() == [[0, 2], [0, 2], [0, 2]]
     assert asked == [(), (), (5,), (6,), (6, 7), (6, 8), (5, 9)]
+
+
+@pytest.mark.parametrize("bucket", [1, 2, 3])
+def test_sentences_encoded_by_length_are_the_same(
+    bucket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fast_decoding, "BUCKET", bucket)
+    model = small_model()
+    source = torch.tensor([[5, 6, 7, 8], [9, PAD, PAD, PAD], [4, 3, PAD, PAD], [PAD] * 4])
+    real = source != PAD
+    with torch.no_grad():
+        memory, expected = encode_by_length(model, source), model.encode(source)
+    torch.testing.assert_close(memory[real], expected[real])

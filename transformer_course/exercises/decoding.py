@@ -1646,7 +1646,7 @@ class SmallLayer(nn.Module):
 
 
 class SmallDecoder(nn.Module):
-    """A decoder with all that a cache has to do with, and nothing else: no heads, no norms."""
+    """A decoder with all that a cache has to do with, and nothing else: one head, no norms."""
 
     def __init__(self, vocab: int = 11, d_model: int = 8, layers: int = 2) -> None:
         super().__init__()

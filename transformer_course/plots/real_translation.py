@@ -272,7 +272,7 @@ def _draw_batch(axes: Axes, pairs: Sequence[tuple[int, int]]) -> None:
 @matplotlib_theme()
 def step_profile(
     shares: Mapping[str, float],
-    title: str = "Products of matrices take the largest part",
+    title: str = "Where the time of a training step goes",
 ) -> Picture:
     """Draw which share of a training step's time each kind of work takes.
 
@@ -413,7 +413,7 @@ def _found(candidate: Sequence[str], reference: Sequence[str], n: int) -> list[b
 @matplotlib_theme()
 def bleu_by_minutes(
     curves: Mapping[str, Sequence[Mapping[str, float]]],
-    title: str = "Half of the quality comes in the first minutes",
+    title: str = "The first half of the BLEU comes in the first minutes",
 ) -> Picture:
     """Draw how BLEU on the dev split grows with the minutes of training.
 
@@ -450,15 +450,15 @@ def bleu_by_minutes(
     entitle(axes, title)
     return Picture(
         axes.figure,
-        f"{title}. Lines of BLEU on the dev split against minutes of training, steep at first, "
-        f"then ever flatter; at the end: {', '.join(ends)}.",
+        f"{title}. Lines of BLEU on the dev split against minutes of training, these on a "
+        f"logarithmic axis; at the end: {', '.join(ends)}.",
     )
 
 
 @matplotlib_theme()
 def scores_by_bin(
     summaries: Mapping[str, pd.DataFrame],
-    title: str = "Where the score falls",
+    title: str = "The score by length and by rare words",
 ) -> Picture:
     """Draw the mean score of the sentences in each bin, one panel for each way to sort them.
 

@@ -6,7 +6,7 @@ Measured figures stay out of the default sentences: they differ from one compute
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self, TypeAlias
 
@@ -194,12 +194,14 @@ def padding_waste_bars(
 
 
 class LiveLossPicture:
-    """The loss curves of a run that is still going on, redrawn in the notebook's output.
+    """A picture of a run that is still going on, redrawn in the notebook's output.
 
     Outside a notebook it draws nothing. Leaving the block draws the final state.
 
     Parameters
     ----------
+    draw
+        Makes the picture from the rows so far.
     interval
         Seconds between two drawings, at least.
 
@@ -209,7 +211,10 @@ class LiveLossPicture:
     ...     Trainer(translator, train, dev, settings, watch=live.update).train()
     """
 
-    def __init__(self, interval: float = 1.0) -> None:
+    def __init__(
+        self, draw: Callable[[History], Picture] = loss_curves, interval: float = 1.0
+    ) -> None:
+        self.draw = draw
         self.interval = interval
         self._history: History = []
         self._drawn = -math.inf
@@ -238,7 +243,7 @@ class LiveLossPicture:
         # Only notebooks are sure to have IPython.
         from IPython.display import display
 
-        picture = loss_curves(self._history)
+        picture = self.draw(self._history)
         if self._handle is None:
             self._handle = display(picture, display_id=True)
         else:

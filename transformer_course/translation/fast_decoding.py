@@ -27,6 +27,7 @@ Source = tuple[
     Float[Tensor, "sentences heads source d_k"], Float[Tensor, "sentences heads source d_k"]
 ]
 BLOCK = 16  # positions that a cache grows by
+BUCKET = 25  # sentences encoded at once
 
 
 class FastDecoding:
@@ -93,7 +94,7 @@ class FastDecoder:
         check_dropout_is_off(fast.model)
         self.fast = fast
         self.source_mask = mask_where_padded(source_ids, config.pad_id)
-        memory = fast.model.encode(source_ids)
+        memory = encode_by_length(fast.model, source_ids)
         self.source = [layer.cross_attention.keys_and_values(memory) for layer in layers]
         # Each layer's keys and values in one tensor: (rows, key or value, heads, room, d_k).
         nothing = len(memory), 2, config.heads, 0, config.d_model // config.heads
@@ -125,6 +126,26 @@ class FastDecoder:
             ]
             if self.source_mask is not None:
                 self.source_mask = self.source_mask.index_select(0, kept)
+
+
+def encode_by_length(
+    model: Transformer, source_ids: Int[Tensor, "batch source"]
+) -> Float[Tensor, "batch source d_model"]:
+    """Encode short sentences together, and long ones: a padded position costs as much as a word.
+
+    Behind the ends of sentences, where nothing may look, the numbers are others than those of
+    ``model.encode``.
+    """
+    batch, positions = source_ids.shape
+    if batch <= BUCKET:
+        return model.encode(source_ids)
+    places = torch.arange(1, positions + 1, device=source_ids.device)
+    ends = ((source_ids != model.config.pad_id) * places).amax(dim=1)
+    memory = model.output.weight.new_zeros(batch, positions, model.config.d_model)
+    for rows in ends.argsort().split(BUCKET):
+        longest = max(1, int(ends[rows].max()))
+        memory[rows, :longest] = model.encode(source_ids[rows, :longest])
+    return memory
 
 
 class Rows:
