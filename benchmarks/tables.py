@@ -74,16 +74,24 @@ def write_tables(
     title, sections
         The Markdown file's heading and what follows it, part by part.
     """
-    command = f"python -m benchmarks.{name} --rounds {arguments.rounds}"
-    command += f" --threads {arguments.threads}"
+    settings = {key: value for key, value in vars(arguments).items() if key != "output"}
+    command = f"python -m benchmarks.{name} {_as_options(settings)}"
     facts = {"command": command} | circumstances() | {"processor": processor()}
     facts["versions"] |= {package: found for package in PEERS if (found := installed(package))}
-    settings = {"rounds": arguments.rounds, "threads": arguments.threads}
     write_results(name, facts | settings | dict(results), arguments.output)
     versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
     where = f"`{command}`, {facts['date']}, {facts['processor']} ({facts['machine']}), {versions}."
     text = "\n\n".join([f"# {title}", where, *sections])
     (arguments.output / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+
+
+def _as_options(settings: Mapping[str, Any]) -> str:
+    """Write settings as on the command line, those with several values too."""
+    words = []
+    for name, value in settings.items():
+        values = value if isinstance(value, list) else [value]
+        words += [f"--{name}", *map(str, values)]
+    return " ".join(words)
 
 
 def installed(package: str) -> str | None:

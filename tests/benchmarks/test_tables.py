@@ -45,6 +45,16 @@ def test_both_files_say_how_to_measure_again(tmp_path: Path) -> None:
     assert written.endswith("## Part\n\ntext\n")
 
 
+def test_command_names_the_options_of_one_benchmark_too(tmp_path: Path) -> None:
+    parser = options("…", rounds=3)
+    parser.add_argument("--sizes", nargs="+", default=["small", "base"])
+    arguments = parser.parse_args(["--threads", "2", "--output", str(tmp_path)])
+    write_tables("training_speed", arguments, {}, "Title", [])
+    stored = json.loads((tmp_path / "training_speed.json").read_text(encoding="utf-8"))
+    expected = "python -m benchmarks.training_speed --rounds 3 --threads 2 --sizes small base"
+    assert stored["command"] == expected
+
+
 @pytest.mark.parametrize("count", ["0", "-1", "many"])
 @pytest.mark.parametrize("option", ["--rounds", "--threads"])
 def test_impossible_counts_are_refused(

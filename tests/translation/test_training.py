@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import torch
 
-from transformer_course.translation import training
+from transformer_course.translation import precision
 from transformer_course.translation.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.checkpoints import (
     CheckpointError,
@@ -299,9 +299,9 @@ def test_stop_between_two_looks_does_not_count_for_patience(
 def test_run_goes_on_in_the_precision_it_began_with(
     new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "choose_precision", lambda wanted, device: torch.bfloat16)
+    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: True)
     new_trainer(tmp_path, interrupt_at(3), precision="auto").train()
-    monkeypatch.setattr(training, "choose_precision", lambda wanted, device: torch.float32)
+    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: False)
     resumed = new_trainer(tmp_path, precision="auto")
     assert resumed.facts()["precision"] == "float32"
     resumed.resume(tmp_path)

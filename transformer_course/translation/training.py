@@ -538,7 +538,7 @@ class Trainer:
             self.step, self.seconds = progress["step"], progress["seconds"]
             self.history, self._losses = progress["history"], progress["losses"]
             # The machine may be another one, or busier: what was chosen at first stays.
-            self._precision = getattr(torch, progress["precision"])
+            self._precision = choose_precision(progress["precision"], self.translator.device)
         except (KeyError, ValueError) as error:
             raise CheckpointError(f"{path} is damaged ({error}); train again.") from None
 
