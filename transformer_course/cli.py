@@ -1,4 +1,4 @@
-"""The command line: ``transformer-course train | evaluate | translate | doctor``."""
+"""The command line: ``transformer-course train | evaluate | translate | grade | doctor``."""
 
 import argparse
 import json
@@ -14,6 +14,7 @@ from typing import Any
 from tqdm import tqdm
 
 from transformer_course import __version__, doctor
+from transformer_course.files import write_text
 from transformer_course.translation.data_parallel import join_world
 from transformer_course.translation.evaluation import evaluate
 from transformer_course.translation.precision import PRECISIONS
@@ -99,6 +100,17 @@ def _parser() -> argparse.ArgumentParser:
     translate.add_argument("checkpoint", type=Path, help="the folder that train wrote")
     _add_beam(translate)
     translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
+
+    grading = commands.add_parser("grade", help="grade a folder of learners' notebooks")
+    grading.set_defaults(command=_grade)
+    grading.add_argument("folder", type=Path, help="notebooks, or one folder per learner")
+    grading.add_argument("--csv", type=Path, help="also write a table, one line per notebook")
+    grading.add_argument("--json", type=Path, help="also write all that is known, feedback too")
+    grading.add_argument("--seconds", type=float, default=120.0, help="time limit for each (120)")
+    grading.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")
+    grading.add_argument(
+        "--processes", type=int, default=os.cpu_count(), help="graded at a time (processors)"
+    )
 
     examine = commands.add_parser("doctor", help="examine this machine and the installation")
     examine.set_defaults(command=_doctor)
@@ -189,6 +201,23 @@ def _translate(options: argparse.Namespace) -> None:
             for translation in translator.translate(chunk, beam=options.beam):
                 print(translation)
             bar.update(len(chunk))
+
+
+def _grade(options: argparse.Namespace) -> None:
+    # Here, because the exercises take seconds to import, which no other command needs.
+    from transformer_course.exercises import grading
+
+    limits = grading.Limits(options.seconds, options.memory)
+    rows = grading.grade(options.folder, limits, options.processes)
+    total = len(grading.submissions(options.folder))
+    rows = list(tqdm(rows, total=total, unit="submission", desc="grading", leave=False))
+    if options.csv:
+        write_text(options.csv, grading.table(rows).to_csv(index=False))
+    if options.json:
+        write_text(options.json, grading.to_json(rows, limits))
+    print(grading.table(rows).to_string(index=False))
+    for mistake, count in grading.frequent_mistakes(rows):
+        print(f"{count} x {mistake}")
 
 
 def _doctor(options: argparse.Namespace) -> int:

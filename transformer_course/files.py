@@ -32,3 +32,9 @@ def atomic_write(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 text, atomically."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

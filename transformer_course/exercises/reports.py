@@ -97,6 +97,14 @@ def unsuitable(task: Task, complaint: str) -> Feedback:
     return _wrong(task, complaint)
 
 
+def missing(task: Task, error: Exception) -> Feedback:
+    """Answer an answer that a notebook does not hold, or in a cell that broke off before it."""
+    finding = f"`{task.name}` cannot be found: {type(error).__name__}: {error}"
+    return _wrong(
+        task, finding, "Its cell is missing, is not valid Python, or stops with an error."
+    )
+
+
 def not_attempted(task: Task) -> Feedback:
     """Answer the untouched stub."""
     words = (

@@ -8,7 +8,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from transformer_course.files import atomic_write
+from transformer_course.files import atomic_write, write_text
 
 
 class CheckpointError(ValueError):
@@ -17,9 +17,7 @@ class CheckpointError(ValueError):
 
 def write_json(path: Path, content: Any) -> None:
     """Write JSON that a person can read, atomically."""
-    with atomic_write(path) as temporary:
-        text = json.dumps(content, ensure_ascii=False, indent=1)
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_json(path: Path) -> Any:
