@@ -12,21 +12,27 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test lint book notebooks stamp bench results
+.PHONY: help lab student test hosted lint book notebooks stamp dist bench results
 
 help:
 	@echo "make lab        open the course in JupyterLab"
+	@echo "make student    write the lessons without their solutions, for a class, into student/"
 	@echo "make test       check everything: code, book, notebooks"
+	@echo "make hosted     run all lessons as Colab and Kaggle do; about ten minutes"
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
 	@echo "make notebooks  execute all notebooks again from their text twins"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
 	@echo "make results    train lesson 9's translators again; two hours, on a quiet machine"
-	@echo "make stamp      write links and set-up cells after a change of the address"
+	@echo "make stamp      write links and set-up cells after a change of address or version"
+	@echo "make dist       build the package for a release, into dist/"
 
 lab: $(LEARNER)
 	@echo "Opening JupyterLab; without a browser, open the address below. Ctrl-C ends it."
 	@$(BIN)/python -m jupyterlab $(LAB) notebooks
+
+student: $(LEARNER)
+	@$(BIN)/python -m tools.student student
 
 # A home without progress: what you have solved yourself is neither seen nor changed.
 test: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
@@ -36,6 +42,9 @@ test: lint
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope tests
 	@echo "Running the notebooks against their stored outputs"
 	@$(BIN)/python -m pytest $(NBVAL) notebooks
+
+hosted: $(AUTHOR)
+	@$(BIN)/python -m tools.hosted
 
 lint: $(AUTHOR)
 	@echo "Checking style and the order of the modules"
@@ -67,6 +76,10 @@ results: $(AUTHOR)
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp
+
+dist: $(AUTHOR)
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist
 
 $(LEARNER): pyproject.toml constraints.txt
 	@sh tools/install.sh lab

@@ -22,18 +22,12 @@ GROUPS = PROJECT["optional-dependencies"]
 
 # What Colab brings (its image of 19 August 2026); to install another version would cost minutes
 # there, and could break what else runs in the session.
-COLAB = {
-    "torch": "2.11.0",
-    "numpy": "2.1.3",
-    "spacy": "3.8.15",
-    "altair": "5.5.0",
-    "matplotlib": "3.10.0",
-    "pandas": "2.2.3",
-    "safetensors": "0.8.0",
-    "tqdm": "4.67.3",
-    "pillow": "11.3.0",
-}
-SMALL = {"packaging", "sacrebleu", "sacremoses", "jaxtyping", "pooch", "requests", "sentencepiece"}
+COLAB = dict(
+    line.split("==")
+    for line in (ROOT / "tests" / "hosted" / "preinstalled.txt").read_text().splitlines()
+    if "==" in line
+)
+SMALL = {"sacrebleu", "sacremoses", "jaxtyping"}
 
 
 def constraints() -> dict[str, str]:
@@ -144,7 +138,7 @@ def test_no_large_file_is_tracked():
 
 
 def test_address_stands_in_one_place():
-    stamped = {"pyproject.toml", "README.md"}
+    stamped = {"pyproject.toml", "README.md", "CITATION.cff"}
     address = repository().removeprefix("https://")
     strays = [
         path.name

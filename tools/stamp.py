@@ -1,7 +1,7 @@
-"""Stamp links, set-up cells and the lesson table from the one repository address.
+"""Stamp links, set-up cells, the lesson table and the citation from the settings of the project.
 
-The address stands in ``pyproject.toml`` (``project.urls.repository``); a fork changes that line and
-runs ``make stamp``.
+The repository's address (``project.urls.repository``) and the version stand in ``pyproject.toml``
+alone; who changes them runs ``make stamp``.
 """
 
 import argparse
@@ -9,6 +9,7 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -25,14 +26,18 @@ from tools.twins import (
 from transformer_course.syllabus import LESSONS, colab_link, kaggle_link
 
 README = ROOT / "README.md"
+CITATION = ROOT / "CITATION.cff"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
 CLONE = re.compile(r"git clone \S+")
 
 
+def _project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
 def repository() -> str:
     """Return the repository's address, such as ``https://github.com/owner/name``."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project["urls"]["repository"].rstrip("/")
+    return _project()["urls"]["repository"].rstrip("/")
 
 
 def links_cell(name: str) -> str:
@@ -106,9 +111,19 @@ def stamped_readme(text: str) -> str:
     return TABLE.sub(lambda _: lesson_table(), text)
 
 
+def stamped_citation(text: str) -> str:
+    """Return the citation file with the version and the address."""
+    for name, value in (("version", _project()["version"]), ("repository-code", repository())):
+        text = re.sub(rf"(?<=^{name}: ).*", value, text, flags=re.MULTILINE)
+    return text
+
+
 def stamped_files() -> dict[Path, str]:
     """Return every stamped file with the content it should have."""
-    files = {README: stamped_readme(README.read_text(encoding="utf-8"))}
+    files = {
+        README: stamped_readme(README.read_text(encoding="utf-8")),
+        CITATION: stamped_citation(CITATION.read_text(encoding="utf-8")),
+    }
     for twin in lesson_twins():
         text = read_twin(twin)
         stamp_cells(text, twin.stem)

@@ -1,0 +1,33 @@
+"""Copies for a class hold all of a lesson but its solutions."""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools import student
+from tools.twins import lesson_twins, notebook_of
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+@pytest.mark.parametrize(
+    "lesson", [notebook_of(twin) for twin in lesson_twins()], ids=lambda path: path.stem
+)
+def test_a_copy_lacks_the_solutions_and_nothing_else(lesson: Path):
+    original = nbformat.read(lesson, as_version=4)
+    copy = nbformat.reads(student.student_copy(lesson), as_version=4)
+    assert copy.cells == [cell for cell in original.cells if "solution" not in tags(cell)]
+    assert len(copy.cells) < len(original.cells)
+    assert not any("solution()" in cell.source for cell in copy.cells if cell.cell_type == "code")
+
+
+def test_all_lessons_are_copied(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["student", str(tmp_path / "class")])
+    student.main()
+    names = {path.name for path in (tmp_path / "class").iterdir()}
+    assert names == {notebook_of(twin).name for twin in lesson_twins()}
+    assert all(name in capsys.readouterr().out for name in names)
