@@ -14,13 +14,17 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from tools.stamp import repository, title_and_promise
-from tools.twins import lesson_twins, read_twin
+from tools.book_text import filled
+from tools.glossary_links import link_first_uses
+from tools.live_translator import FORWARD_PASS, translator_script
+from tools.stamp import repository
+from tools.twins import lesson_twins
 
 # The name holds hyphens: the package can be found, but not imported by a statement.
 MATHJAX_PACKAGE = "sphinx-mathjax-offline"
 # All that pages load: the library, the packages of commands that it loads on demand, the fonts.
 MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions/*.js", "output/chtml/fonts/woff-v2/*.woff")
+LIVE_TRANSLATOR = "book/live_translator"
 
 
 def set_repository(app: Sphinx, config: Config) -> None:
@@ -28,22 +32,19 @@ def set_repository(app: Sphinx, config: Config) -> None:
     config.html_theme_options["repository_url"] = repository()
 
 
-def fill_front_page(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the repository's address and the list of lessons in their places."""
-    if page == app.config.root_doc:
-        text = source[0].replace("{{ repository }}", repository())
-        source[0] = text.replace("{{ lessons }}", lesson_list())
-        for twin in lesson_twins():
-            app.env.note_dependency(str(twin))
+def fill(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put what stands elsewhere into the book's own pages."""
+    if page.startswith("book/"):
+        source[0] = filled(source[0])
+        for file in (*lesson_twins(), FORWARD_PASS):
+            app.env.note_dependency(str(file))
 
 
-def lesson_list() -> str:
-    """Return the lessons as a Markdown definition list of links and promises."""
-    lessons = []
-    for twin in lesson_twins():
-        _, promise = title_and_promise(read_twin(twin))
-        lessons.append(f"[](../notebooks/{twin.stem}.ipynb)\n: {promise}\n")
-    return "\n".join(lessons)
+def write_live_translator(app: Sphinx) -> None:
+    """Put the toy translator's weights and words among the site's files."""
+    scripts = Path(app.outdir) / "_static" / "live"
+    scripts.mkdir(parents=True, exist_ok=True)
+    (scripts / "toy.js").write_text(translator_script(), encoding="utf-8")
 
 
 def write_libraries(app: Sphinx) -> None:
@@ -102,11 +103,24 @@ def load_chart_library(
         app.add_js_file("charts.js", defer="defer")
 
 
+def load_live_translator(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Load the toy translator on its page alone."""
+    if page == LIVE_TRANSLATOR:
+        app.add_css_file("live/page.css")
+        for script in ("toy", "translator", "checkpoint", "page"):
+            app.add_js_file(f"live/{script}.js", defer="defer")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", set_repository)
     app.connect("builder-inited", write_libraries)
-    app.connect("source-read", fill_front_page)
+    app.connect("builder-inited", write_live_translator)
+    app.connect("source-read", fill)
     app.connect("doctree-read", keep_formulas)
+    app.connect("doctree-resolved", link_first_uses)
     app.connect("html-page-context", load_chart_library)
+    app.connect("html-page-context", load_live_translator)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

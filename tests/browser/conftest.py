@@ -1,11 +1,24 @@
-"""A headless Chromium for the tests of what readers see."""
+"""A headless Chromium for the tests of what readers see, and the built book."""
 
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+
+ROOT = Path(__file__).parents[2]
+LOCAL_SCHEMES = {"file", "data", "blob", "about"}
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
@@ -33,3 +46,89 @@ def browser() -> Iterator[Browser]:
         chromium = playwright.chromium.launch(executable_path=program, args=QUIET)
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the book from the stored notebooks; a warning fails the build."""
+    output = tmp_path_factory.mktemp("book")
+    program = Path(sys.executable).with_name("jupyter-book")
+    options = "--config book/_config.yml --toc book/_toc.yml -W --keep-going --path-output"
+    command = [program, "build", ".", *options.split(), output]
+    build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert build.returncode == 0, build.stdout + build.stderr
+    return output / "_build" / "html"
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serve files without a log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine's loopback address, on a free port."""
+    handler = partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module", params=["server", "folder"])
+def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
+    """Return where the book stands, once behind a web server and once as plain files."""
+    if request.param == "folder":
+        yield site.as_uri()
+    else:
+        with served(site) as url:
+            yield url
+
+
+@dataclass
+class Visit:
+    """A page that has finished drawing, and what it asked and said meanwhile."""
+
+    name: str
+    page: Page
+    strangers: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+def watched(context: BrowserContext, name: str, own_host: str | None) -> Visit:
+    """Return a new page that records console errors, and is refused every other host."""
+    visit = Visit(name, context.new_page())
+
+    def gate(route: Route) -> None:
+        url = urlsplit(route.request.url)
+        if url.scheme in LOCAL_SCHEMES or url.netloc == own_host:
+            route.continue_()
+        else:
+            visit.strangers.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", gate)
+    visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+    visit.page.on(
+        "console",
+        lambda line: line.type in {"error", "warning"} and visit.complaints.append(line.text),
+    )
+    visit.page.on("requestfailed", lambda request: visit.complaints.append(request.url))
+    return visit
+
+
+@pytest.fixture(scope="module")
+def open_page(browser: Browser, address: str) -> Callable[..., AbstractContextManager[Visit]]:
+    """Return a context manager: a page of the book, with its formulas and charts drawn."""
+
+    @contextmanager
+    def opened(name: str, **options: Any) -> Iterator[Visit]:
+        with browser.new_context(**options) as context:
+            visit = watched(context, name, urlsplit(address).netloc or None)
+            visit.page.goto(f"{address}/{name}.html", wait_until="networkidle")
+            visit.page.evaluate("window.MathJax?.startup.promise")
+            yield visit
+
+    return opened

@@ -171,7 +171,7 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     ("arguments", "words"),
     [
         (["missing"], "not a folder"),
-        (["."], "is empty"),
+        (["empty"], "is empty"),
         ([".", "--seconds", "0"], "above zero"),
         ([".", "--memory", "nan"], "above zero"),
         ([".", "--processes", "0"], "at least 1"),
@@ -179,5 +179,6 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
 )
 def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
     assert main(["grade", *arguments]) == 2
     assert words in capsys.readouterr().err

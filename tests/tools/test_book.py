@@ -79,3 +79,21 @@ def test_only_pages_with_charts_load_the_chart_library():
     assert loaded == []
     book.load_chart_library(app, "page", "", {"body": '<figure class="chart">'}, None)
     assert loaded == ["vendor/vega.js", "charts.js"]
+
+
+def test_live_translator_is_loaded_on_its_page_alone():
+    loaded = []
+    app = SimpleNamespace(
+        add_js_file=lambda file, **attributes: loaded.append(file), add_css_file=loaded.append
+    )
+    book.load_live_translator(app, "book/index", "", {}, None)
+    assert loaded == []
+    book.load_live_translator(app, book.LIVE_TRANSLATOR, "", {}, None)
+    static = ROOT / "book" / "_static"
+    assert [file for file in loaded if not (static / file).exists()] == ["live/toy.js"]
+
+
+def test_live_translator_has_its_weights(tmp_path):
+    book.write_live_translator(SimpleNamespace(outdir=tmp_path))
+    script = (tmp_path / "_static" / "live" / "toy.js").read_text(encoding="utf-8")
+    assert script.startswith("const CHECKPOINT = {")

@@ -30,4 +30,5 @@ def test_all_lessons_are_copied(tmp_path, monkeypatch, capsys):
     student.main()
     names = {path.name for path in (tmp_path / "class").iterdir()}
     assert names == {notebook_of(twin).name for twin in lesson_twins()}
-    assert all(name in capsys.readouterr().out for name in names)
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in names)

@@ -173,8 +173,8 @@ def grade(folder: Path, limits: Limits, processes: int) -> Iterator[Row]:
         raise ValueError("grading needs Linux or macOS; on Windows, use WSL.")
     context = multiprocessing.get_context("forkserver")
     # What takes seconds to import is imported once, and each submission gets a copy of that.
-    package = catalogues.__module__
-    context.set_forkserver_preload([f"{package}.{lesson}" for lesson in catalogues()])
+    lessons = [f"{catalogues.__module__}.{lesson}" for lesson in catalogues()]
+    context.set_forkserver_preload([__name__, *lessons])
     with ThreadPoolExecutor(processes) as pool:
         yield from pool.map(partial(_grade_one, context, folder, limits), submissions(folder))
 

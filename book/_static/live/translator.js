@@ -1,0 +1,189 @@
+// The forward pass of the toy translator. The comment above a function names the Python function
+// of the course that it follows.
+//
+// A vector is a Float32Array; a sequence `x` is an array of vectors, one for each position.
+"use strict";
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+// The sum of two sequences; the second may be longer.
+function add(x, y) {
+  return x.map((vector, position) => vector.map((number, i) => number + y[position][i]));
+}
+
+// What torch.nn.Linear does; `weight` is an array of rows, one for each number of the output.
+function linear({ weight, bias }, x) {
+  return x.map((vector) => bias.map((number, row) => number + dot(weight[row], vector)));
+}
+
+function softmax(scores) {
+  const highest = Math.max(...scores);
+  const powers = scores.map((score) => Math.exp(score - highest));
+  const sum = powers.reduce((a, b) => a + b);
+  return powers.map((power) => power / sum);
+}
+
+// model/positional_encoding.py: sinusoidal_encoding
+function sinusoidalEncoding(length, dModel) {
+  const encoding = Array.from({ length }, () => new Float32Array(dModel));
+  for (let position = 0; position < length; position++) {
+    for (let i = 0; i < dModel / 2; i++) {
+      const angle = position * 10000 ** ((-2 * i) / dModel);
+      encoding[position][2 * i] = Math.sin(angle);
+      encoding[position][2 * i + 1] = Math.cos(angle);
+    }
+  }
+  return encoding;
+}
+
+// model/attention.py: scaled_dot_product_attention
+function scaledDotProductAttention(query, key, value) {
+  const rootOfDk = Math.sqrt(query[0].length);
+  const weights = query.map((q) => softmax(key.map((k) => dot(q, k) / rootOfDk)));
+  const blend = (row, i) => row.reduce((sum, weight, j) => sum + weight * value[j][i], 0);
+  const output = weights.map((row) => value[0].map((_, i) => blend(row, i)));
+  return { output, weights };
+}
+
+// model/multi_head_attention.py: split_heads
+function splitHeads(x, heads) {
+  const piece = (vector, head) => {
+    const dK = vector.length / heads;
+    return vector.subarray(head * dK, (head + 1) * dK);
+  };
+  return Array.from({ length: heads }, (_, head) => x.map((vector) => piece(vector, head)));
+}
+
+// model/multi_head_attention.py: merge_heads
+function mergeHeads(x) {
+  return x[0].map((_, position) => Float32Array.from(x.flatMap((head) => [...head[position]])));
+}
+
+// model/multi_head_attention.py: MultiHeadAttention.forward
+function multiHeadAttention(attention, query, memory) {
+  return lookUp(attention, query, keysAndValues(attention, memory)).output;
+}
+
+// model/multi_head_attention.py: MultiHeadAttention.keys_and_values
+function keysAndValues(attention, memory) {
+  const key = splitHeads(linear(attention.key_projection, memory), attention.heads);
+  const value = splitHeads(linear(attention.value_projection, memory), attention.heads);
+  return { key, value };
+}
+
+// model/multi_head_attention.py: MultiHeadAttention.look_up
+// It also hands out the attention weights, head by head: the page draws them.
+function lookUp(attention, query, { key, value }) {
+  const q = splitHeads(linear(attention.query_projection, query), attention.heads);
+  const found = q.map((_, head) => scaledDotProductAttention(q[head], key[head], value[head]));
+  const merged = mergeHeads(found.map((head) => head.output));
+  const weights = found.map((head) => head.weights);
+  return { output: linear(attention.output_projection, merged), weights };
+}
+
+// model/feed_forward.py: FeedForward.forward
+function feedForward({ expand, contract }, x) {
+  const relu = (vector) => vector.map((number) => Math.max(number, 0));
+  return linear(contract, linear(expand, x).map(relu));
+}
+
+// model/layers.py: layer_norm
+function layerNorm({ gain, bias }, x, eps = 1e-5) {
+  return x.map((vector) => {
+    const mean = vector.reduce((sum, number) => sum + number) / vector.length;
+    const squares = vector.reduce((sum, number) => sum + (number - mean) ** 2, 0);
+    const root = Math.sqrt(squares / vector.length + eps);
+    return vector.map((number, i) => (gain[i] * (number - mean)) / root + bias[i]);
+  });
+}
+
+// model/layers.py: AddNorm.forward
+// The toy translator normalises first.
+function addNorm({ norm }, x, sublayer) {
+  return add(x, sublayer(layerNorm(norm, x)));
+}
+
+// model/layers.py: EncoderLayer.forward
+function encoderLayer(layer, x) {
+  x = addNorm(layer.add_norm_attention, x, (x) => multiHeadAttention(layer.self_attention, x, x));
+  return addNorm(layer.add_norm_feed_forward, x, (x) => feedForward(layer.feed_forward, x));
+}
+
+// model/transformer.py: Embeddings.forward
+function embeddings({ table }, ids) {
+  const scale = Math.sqrt(table.weight[0].length);
+  return ids.map((id) => table.weight[id].map((number) => number * scale));
+}
+
+// model/transformer.py: Transformer.encode
+function encode(model, sourceIds) {
+  let x = add(embeddings(model.source_embeddings, sourceIds), model.positions);
+  for (const layer of model.encoder.layers) x = encoderLayer(layer, x);
+  return layerNorm(model.encoder.norm, x);
+}
+
+class CachedDecoder {
+  // translation/cached_decoder.py: CachedDecoder.__init__
+  constructor(model, memory) {
+    this.model = model;
+    const { layers } = model.decoder;
+    this.source = layers.map((layer) => keysAndValues(layer.cross_attention, memory));
+    this.target = layers.map((layer) => keysAndValues(layer.self_attention, []));
+    this.length = 0;
+  }
+
+  // translation/cached_decoder.py: CachedDecoder.step
+  // The output layer is the table of the embeddings: the two are tied.
+  step(token) {
+    const { target_embeddings: embedded, positions, decoder } = this.model;
+    const crossAttention = [];
+    let x = add(embeddings(embedded, [token]), [positions[this.length]]);
+    decoder.layers.forEach((layer, number) => {
+      x = this.through(layer, number, x, crossAttention);
+    });
+    this.length += 1;
+    const [last] = layerNorm(decoder.norm, x);
+    return { logits: embedded.table.weight.map((row) => dot(row, last)), crossAttention };
+  }
+
+  // translation/cached_decoder.py: CachedDecoder._through
+  // Each head's weights have one row, that of the new word.
+  through(layer, number, x, crossAttention) {
+    const lookAtTarget = (x) => {
+      append(this.target[number], keysAndValues(layer.self_attention, x));
+      return lookUp(layer.self_attention, x, this.target[number]).output;
+    };
+    const lookAtSource = (x) => {
+      const { output, weights } = lookUp(layer.cross_attention, x, this.source[number]);
+      crossAttention.push(weights.map(([row]) => row));
+      return output;
+    };
+    x = addNorm(layer.add_norm_self_attention, x, lookAtTarget);
+    x = addNorm(layer.add_norm_cross_attention, x, lookAtSource);
+    return addNorm(layer.add_norm_feed_forward, x, (x) => feedForward(layer.feed_forward, x));
+  }
+}
+
+// translation/cached_decoder.py: append
+function append(old, added) {
+  old.key.forEach((head, number) => head.push(...added.key[number]));
+  old.value.forEach((head, number) => head.push(...added.value[number]));
+}
+
+// translation/decoding.py: _extend
+// The choice is greedy. Each token goes out as soon as it is chosen.
+function* greedy(model, sourceIds, { PAD, BOS, EOS }) {
+  const decoder = new CachedDecoder(model, encode(model, sourceIds));
+  const limit = Math.min(sourceIds.length + 50, model.positions.length - 1);
+  let token = BOS;
+  for (let length = 0; length < limit && token !== EOS; length++) {
+    const { logits, crossAttention } = decoder.step(token);
+    logits[PAD] = -Infinity;
+    token = logits.indexOf(Math.max(...logits));
+    yield { token, crossAttention };
+  }
+}

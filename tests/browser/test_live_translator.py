@@ -1,0 +1,317 @@
+"""The live translator says what Python says, in every browser window and without a server."""
+
+import random
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from tools.live_translator import examples
+from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
+from transformer_course.translation.text import SPECIAL_TOKENS
+
+PAGE = "book/live_translator"
+ANOTHER_PAGE = "book/notation"
+SENTENCES = {"train": 100, "test": 150, "test_combinations": 150}
+ATTENTION_TOLERANCE = 1e-2
+MOST_BYTES = 1.5e6  # of the page, beyond what every page of the book loads
+PAUSE = 250  # milliseconds between two words, as in page.js
+PHONE = {"width": 390, "height": 844}
+STILL = {"reduced_motion": "reduce"}
+
+TRANSLATE_ALL = """sentences => {
+    const translator = new Translator(CHECKPOINT);
+    return sentences.map(sentence => {
+        const words = splitWords(sentence);
+        const steps = [...translator.translate(words)];
+        const said = steps.filter(step => !step.ends).map(step => step.word);
+        const attention = steps.map(step => step.crossAttention);
+        return {words, translation: joinWords(said), attention};
+    });
+}"""
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.load(toy_checkpoint())
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    corpus, rng = toy_corpus(), random.Random(0)
+    return [
+        pair.source
+        for split, number in SENTENCES.items()
+        for pair in rng.sample(corpus.split(split), number)
+    ]
+
+
+@pytest.fixture(scope="module")
+def translations(translator, sentences):
+    return translator.translate(sentences)
+
+
+@pytest.fixture(scope="module")
+def quiet_visit(open_page):
+    """Open the page once for tests that leave it as it was; its words appear without pauses."""
+    with open_page(PAGE, **STILL) as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(open_page):
+    """Open a page that has nothing to complain about while a test uses it."""
+    with open_page(PAGE, **STILL) as opened:
+        yield opened
+        assert opened.complaints == []
+        assert opened.strangers == []
+
+
+def ask(page, sentence):
+    page.locator("#live-input").fill(sentence)
+    page.locator("#live-input").press("Enter")
+
+
+def cells(page):
+    """Return the figures of the picture, row by row."""
+    rows = page.locator("#live-grid tbody tr").all()
+    return [[float(text) for text in row.locator("td").all_inner_texts()] for row in rows]
+
+
+# The same as Python
+
+
+def test_400_sentences_are_translated_as_in_python(
+    quiet_visit, translator, sentences, translations
+):
+    found = quiet_visit.page.evaluate(TRANSLATE_ALL, sentences)
+    assert [one["words"] for one in found] == [translator.source.tokens(s) for s in sentences]
+    assert [one["translation"] for one in found] == translations
+    for one, source, target in zip(found, sentences, translations, strict=True):
+        expected, *_ = translator.attention_map(source, target)
+        attention = torch.tensor(one["attention"]).permute(1, 2, 0, 3)  # targets came first
+        torch.testing.assert_close(attention, expected, rtol=0, atol=ATTENTION_TOLERANCE)
+
+
+def test_any_two_words_are_joined_as_in_python(quiet_visit, translator):
+    tokens = translator.target.vocabulary.tokens
+    numbers = range(len(SPECIAL_TOKENS), len(tokens))
+    pairs = [(first, second) for first in numbers for second in numbers]
+    words = [[tokens[first], tokens[second]] for first, second in pairs]
+    joined = quiet_visit.page.evaluate("pairs => pairs.map(joinWords)", words)
+    assert joined == [translator.target.decode(pair) for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("  The small CAT,  does not sleep!\n", ["the", "small", "cat", "does", "not", "sleep"]),
+        ("it doesn't run-away", ["it", "doesn't", "run-away"]),
+        ("'a' \u201cbird\u201d", ["a", "bird"]),
+        ("cafe\u0301", ["caf\u00e9"]),
+        ("... ! -", []),
+    ],
+)
+def test_words_are_cut_out_of_what_people_type(quiet_visit, text, words):
+    assert quiet_visit.page.evaluate("splitWords", text) == words
+
+
+# What the reader sees
+
+
+def test_page_opens_with_an_example(quiet_visit, translator):
+    page = quiet_visit.page
+    assert page.locator("#live-input").input_value() == examples()[0]
+    assert page.locator("#live-translation").inner_text() == translator.translate(examples())[0]
+
+
+def test_sentence_is_translated_and_its_speed_shown(visit, sentences, translations):
+    ask(visit.page, sentences[-1])
+    assert visit.page.locator("#live-translation").inner_text() == translations[-1]
+    assert visit.page.locator("#live-translation").get_attribute("lang") == "fr"
+    expect(visit.page.locator("#live-status")).to_contain_text(re.compile(r"\d\.\d ms a word"))
+
+
+def test_picture_shows_the_mean_attention_of_the_last_layer(visit, translator, sentences):
+    ask(visit.page, sentences[-1])
+    weights, rows, columns = translator.attention_map(sentences[-1])
+    mean = weights[-1].mean(dim=0)
+    table = visit.page.locator("#live-grid")
+    assert table.locator("th[scope=row]").all_inner_texts() == rows
+    assert table.locator("thead tr:last-child th").all_inner_texts() == columns
+    shown = torch.tensor(cells(visit.page))
+    torch.testing.assert_close(shown, mean, rtol=0, atol=ATTENTION_TOLERANCE)
+    name = visit.page.get_by_role("table", name="The brightest cell of a row")
+    assert name.get_attribute("id") == "live-grid"
+    # The same in words.
+    in_words = visit.page.locator("#live-in-words").inner_text()
+    for row, best in list(zip(rows, mean.argmax(dim=1).tolist(), strict=True))[:-1]:
+        assert f"{row} at {[*columns[:-1], 'the end'][best]}" in in_words
+
+
+def test_cells_have_the_colour_of_their_weight(visit):
+    shades = visit.page.evaluate("SHADES")
+    for cell in visit.page.locator("#live-grid td").all():
+        colour, figures = shades[round(100 * float(cell.inner_text()))]
+        style = cell.get_attribute("style")
+        assert style == f"background-color: {colour}; color: {figures}"
+
+
+def test_another_head_is_another_picture(visit, translator):
+    source = examples()[0]
+    visit.page.locator("#live-view").select_option("layer 0, head 2")
+    weights, *_ = translator.attention_map(source)
+    shown = torch.tensor(cells(visit.page))
+    torch.testing.assert_close(shown, weights[0, 2], rtol=0, atol=ATTENTION_TOLERANCE)
+    assert "layer 0, head 2" in visit.page.locator("#live-in-words").inner_text()
+
+
+def test_words_appear_one_by_one(open_page, translator):
+    with open_page(PAGE, reduced_motion="no-preference") as opened:
+        page = opened.page
+        page.clock.install()
+        ask(page, "the king sleeps")
+        words = [*translator.target.tokens(translator.translate(["the king sleeps"])[0]), "<eos>"]
+        for number in range(1, len(words) + 1):
+            rows = page.locator("#live-grid tbody th")
+            assert rows.all_inner_texts() == words[:number]
+            page.clock.run_for(PAUSE)
+        expect(page.locator("#live-status")).to_contain_text("ms a word")
+
+
+def test_a_new_sentence_takes_the_place_of_a_running_one(open_page, translator):
+    with open_page(PAGE, reduced_motion="no-preference") as opened:
+        page = opened.page
+        page.clock.install()
+        ask(page, "the king sleeps")
+        page.clock.run_for(PAUSE)
+        ask(page, "she dances")
+        page.clock.run_for(10 * PAUSE)
+        (expected,) = translator.translate(["she dances"])
+        assert page.locator("#live-translation").inner_text() == expected
+        assert page.locator("#live-grid tbody tr").count() == len(expected.split()) + 1
+
+
+# What can go wrong
+
+
+def test_unknown_word_is_underlined_and_named(visit):
+    ask(visit.page, "the zebra sleeps")
+    for place in ("#live-read", "#live-grid thead"):
+        unknown = visit.page.locator(f"{place} .unknown")
+        assert unknown.all_inner_texts() == ["zebra"]
+        assert unknown.evaluate("e => getComputedStyle(e).textDecorationLine") == "underline"
+    status = visit.page.locator("#live-status")
+    expect(status).to_contain_text("It does not know the word zebra, underlined above")
+    ask(visit.page, "the cat sleeps")
+    assert visit.page.locator(".unknown").count() == 0
+    expect(status).not_to_contain_text("zebra")
+
+
+def test_unknown_words_are_read_as_in_python(visit, translator):
+    ask(visit.page, "the zebra sees a yak")
+    (expected,) = translator.translate(["the zebra sees a yak"])
+    assert visit.page.locator("#live-translation").inner_text() == expected
+
+
+@pytest.mark.parametrize(
+    "text, said", [("", "Write an English sentence"), ("?!", "Write an"), ("a " * 40, "at most")]
+)
+def test_nothing_and_too_much_are_answered_in_words(visit, text, said):
+    page = visit.page
+    ask(page, text)
+    expect(page.locator("#live-status")).to_contain_text(said)
+    expect(page.locator("#live-input")).to_be_focused()
+    expect(page.locator("#live-input")).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("#live-grid")).to_be_hidden()
+    ask(page, "she dances")
+    expect(page.locator("#live-input")).to_have_attribute("aria-invalid", "false")
+    expect(page.locator("#live-grid")).to_be_visible()
+
+
+def test_what_is_typed_stays_text(visit):
+    ask(visit.page, "<img src=x onerror=alert(1)>")
+    assert visit.page.locator(".live-translator img").count() == 0
+    read = visit.page.locator("#live-read").inner_text()
+    assert read.split() == ["img", "src", "x", "onerror", "alert", "1"]
+
+
+def test_translation_without_an_end_is_cut_off_as_in_python(visit, translator):
+    ask(visit.page, "the")
+    (expected,) = translator.translate(["the"])
+    assert visit.page.locator("#live-translation").inner_text() == expected
+
+
+# By keyboard, by ear, on a phone
+
+
+def test_keyboard_reaches_and_works_everything(visit):
+    page = visit.page
+    page.locator("#live-input").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("the queen sings")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#live-translation")).to_have_text("la reine chante")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    expect(page.locator("#live-input")).to_have_value(examples()[1])
+    before = cells(page)
+    page.keyboard.press("Tab")
+    expect(page.locator("#live-view")).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    assert cells(page) != before
+
+
+def test_screen_reader_hears_the_translation_once(visit):
+    status = visit.page.locator("#live-status[role=status]")
+    assert status.locator("[lang=fr]").count() == 0  # silent until somebody asks
+    ask(visit.page, "the queen sings")
+    expect(status.locator("[lang=fr]")).to_have_text("la reine chante.")
+    for name in ("English sentence", "Attention of"):
+        assert visit.page.get_by_label(name, exact=True).count() == 1
+
+
+def test_words_of_the_language_are_offered(visit, translator):
+    visit.page.locator("#live-input").fill("the sm")
+    offers = visit.page.locator("#live-offers option")
+    assert [offer.get_attribute("value") for offer in offers.all()] == ["the small"]
+    visit.page.locator("#live-input").fill("the ")
+    assert offers.count() == 0
+    listed = visit.page.locator("#live-words").text_content().split(", ")
+    assert listed == sorted(translator.source.vocabulary.tokens[len(SPECIAL_TOKENS) :])
+
+
+def test_each_example_is_shown_in_turn(visit, translator):
+    button = visit.page.get_by_role("button", name="Another example")
+    for source, target in zip(examples()[1:], translator.translate(examples()[1:]), strict=True):
+        button.click()
+        assert visit.page.locator("#live-input").input_value() == source
+        assert visit.page.locator("#live-translation").inner_text() == target
+    button.click()
+    assert visit.page.locator("#live-input").input_value() == examples()[0]
+
+
+def test_longest_sentence_fits_a_phone(open_page, sentences):
+    with open_page(PAGE, viewport=PHONE, **STILL) as opened:
+        ask(opened.page, max(sentences, key=len))
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+# What it costs
+
+
+def test_page_is_small(open_page, site):
+    def loaded(name: str) -> set[Path]:
+        with open_page(name) as opened:
+            entries = "performance.getEntriesByType('resource').map(entry => entry.name)"
+            urls = [opened.page.url, *opened.page.evaluate(entries)]
+        paths = [unquote(urlsplit(url).path) for url in urls if urlsplit(url).scheme != "data"]
+        return {site / path.removeprefix(str(site)).lstrip("/") for path in paths}
+
+    own = loaded(PAGE) - loaded(ANOTHER_PAGE)
+    assert site / "_static" / "live" / "toy.js" in own
+    assert sum(file.stat().st_size for file in own) <= MOST_BYTES

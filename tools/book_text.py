@@ -1,0 +1,100 @@
+"""What pages of the book say and what stands elsewhere: in the lessons, catalogues and settings.
+
+A page of ``book/`` names it as ``{{ name }}``; the names are the keys of ``TEXTS``.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tools.live_translator import mirrors
+from tools.stamp import repository, title_and_promise
+from tools.twins import lesson_twins, read_twin
+from transformer_course.exercises import catalogues
+
+PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
+TIME = re.compile(r"^\*Time: (.*?)[.,]", re.MULTILINE)
+QUESTIONS = "## Questions\n"
+
+
+def filled(text: str) -> str:
+    """Return a page's text with every placeholder replaced.
+
+    Raises
+    ------
+    KeyError
+        If a page asks for something that is not in ``TEXTS``.
+    """
+    return PLACEHOLDER.sub(lambda match: TEXTS[match[1]](), text)
+
+
+def lessons() -> str:
+    """Return the lessons as a Markdown definition list of links and promises."""
+    entries = []
+    for twin in lesson_twins():
+        _, promise = title_and_promise(read_twin(twin))
+        entries.append(f"{_link(twin.stem)}\n: {promise}\n")
+    return "\n".join(entries)
+
+
+def questions() -> str:
+    """Return the questions of all lessons with their folded answers, lesson by lesson."""
+    return "\n\n".join(f"## {_link(lesson)}\n\n{text}" for lesson, text in _questions())
+
+
+def _questions() -> Iterator[tuple[str, str]]:
+    for twin in lesson_twins():
+        for cell in read_twin(twin).cells:
+            if cell.source.startswith(QUESTIONS):
+                # The first paragraph says what to do; the page says that once for all.
+                _, _, text = cell.source.removeprefix(QUESTIONS).strip().partition("\n\n")
+                yield twin.stem, text
+
+
+def timing() -> str:
+    """Return a table of the lessons: time, exercises, and mistakes that the checks know."""
+    known = catalogues()
+    rows = []
+    for twin in lesson_twins():
+        exercises = known[twin.stem.partition("_")[2]].values()
+        time = TIME.search(read_twin(twin).cells[0].source)[1]
+        mistakes = sum(len(exercise.mistakes) for exercise in exercises)
+        rows.append((_link(twin.stem), time, len(exercises), mistakes))
+    return _table(("lesson", "time", "exercises", "known mistakes"), rows)
+
+
+def mistakes() -> str:
+    """Return, folded, a table of the mistakes that the checks of each lesson know by name."""
+    parts = []
+    for lesson, exercises in _in_order(catalogues()):
+        rows = [
+            (f"`{name}`", len(exercise.mistakes), "; ".join(m.name for m in exercise.mistakes))
+            for name, exercise in exercises.items()
+        ]
+        table = _table(("exercise", "number", "mistakes"), rows)
+        parts.append(f"<details><summary>{lesson}</summary>\n\n{table}\n\n</details>")
+    return "\n\n".join(parts)
+
+
+def _in_order(by_lesson: dict) -> Iterator[tuple[str, dict]]:
+    for twin in lesson_twins():
+        title, _ = title_and_promise(read_twin(twin))
+        yield title, by_lesson[twin.stem.partition("_")[2]]
+
+
+def _link(lesson: str) -> str:
+    return f"[](../notebooks/{lesson}.ipynb)"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+TEXTS = {
+    "repository": repository,
+    "lessons": lessons,
+    "questions": questions,
+    "timing": timing,
+    "mistakes": mistakes,
+    "mirrors": mirrors,
+}
