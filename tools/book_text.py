@@ -12,7 +12,7 @@ from tools.twins import lesson_twins, read_twin
 from transformer_course.exercises import catalogues
 
 PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
-TIME = re.compile(r"^\*Time: (.*?)[.,]", re.MULTILINE)
+TIME = re.compile(r"^\*Time: (.*?)[.,] ", re.MULTILINE)
 QUESTIONS = "## Questions\n"
 
 
@@ -38,16 +38,15 @@ def lessons() -> str:
 
 def questions() -> str:
     """Return the questions of all lessons with their folded answers, lesson by lesson."""
-    return "\n\n".join(f"## {_link(lesson)}\n\n{text}" for lesson, text in _questions())
-
-
-def _questions() -> Iterator[tuple[str, str]]:
+    sections = []
     for twin in lesson_twins():
-        for cell in read_twin(twin).cells:
-            if cell.source.startswith(QUESTIONS):
-                # The first paragraph says what to do; the page says that once for all.
-                _, _, text = cell.source.removeprefix(QUESTIONS).strip().partition("\n\n")
-                yield twin.stem, text
+        cells = read_twin(twin).cells
+        title = cells[0].source.partition("\n")[0]
+        asked = next(cell.source for cell in cells if cell.source.startswith(QUESTIONS))
+        # Its first paragraph says what to do; the page says that once for all.
+        _, _, text = asked.removeprefix(QUESTIONS).strip().partition("\n\n")
+        sections.append(f"#{title}\n\nThe lesson: {_link(twin.stem)}\n\n{text}")
+    return "\n\n".join(sections)
 
 
 def timing() -> str:

@@ -12,10 +12,30 @@ from sphinx.application import Sphinx
 
 GLOSSARY = "book/glossary"
 # Words of everyday language, which mostly mean no more than that.
-EVERYDAY = frozenset(
-    "clipping feature frequency hook key position precision prefix rank recipe reference rotation "
-    "schedule score shape signature source split step target value width".split()
-)
+EVERYDAY = {
+    "clipping",
+    "feature",
+    "frequency",
+    "hook",
+    "key",
+    "position",
+    "precision",
+    "prefix",
+    "rank",
+    "recipe",
+    "reference",
+    "rotation",
+    "schedule",
+    "score",
+    "shape",
+    "signature",
+    "source",
+    "split",
+    "step",
+    "target",
+    "value",
+    "width",
+}
 
 
 def link_first_uses(app: Sphinx, page: nodes.document, name: str) -> None:
@@ -24,7 +44,7 @@ def link_first_uses(app: Sphinx, page: nodes.document, name: str) -> None:
         return
     places = {
         term.lower(): app.builder.get_relative_uri(name, GLOSSARY) + "#" + anchor
-        for term, _, kind, document, anchor, _ in app.env.get_domain("std").get_objects()
+        for term, _, kind, _, anchor, _ in app.env.get_domain("std").get_objects()
         if kind == "term" and term.lower() not in EVERYDAY
     }
     if places:

@@ -1,5 +1,7 @@
 """The book for readers who use a keyboard, a screen reader or a printer."""
 
+from itertools import pairwise
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
@@ -47,7 +49,7 @@ def test_headings_do_not_skip_a_level(page):
         "headings => headings.map(heading => Number(heading.tagName[1]))"
     )
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(below - above <= 1 for above, below in zip(levels, levels[1:], strict=False))
+    assert all(below - above <= 1 for above, below in pairwise(levels))
 
 
 def test_what_is_printed_has_no_navigation_and_fits_the_paper(page):
