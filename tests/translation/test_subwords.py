@@ -79,7 +79,7 @@ def test_first_merges_are_the_most_frequent_pairs() -> None:
 
 @pytest.mark.parametrize(("texts", "size"), [(TEXTS, 5), ([], 60)], ids=["too few", "no text"])
 def test_sizes_that_do_not_fit_the_text(texts: list[str], size: int) -> None:
-    with pytest.raises(ValueError, match=f"{size} sub-words cannot be learnt"):
+    with pytest.raises(ValueError, match=f"{size} sub-words cannot be learned"):
         learn_subwords(texts, size)
 
 

@@ -709,7 +709,7 @@ class _BeginsWithPadding(_GreedySteps):
 
 @greedy.mistake(
     "the target begins with the end token",
-    observed="All words differ from those wanted: the network learnt to begin behind `bos`.",
+    observed="All words differ from those wanted: the network learned to begin behind `bos`.",
     change="Begin with `bos`.",
 )
 class _BeginsWithEnd(_GreedySteps):

@@ -107,7 +107,7 @@ class _CollateSteps:
 @collate.mistake(
     "target in and target out are the same",
     observed="For the target 6 7 8 the decoder reads 6 7 8 and must predict 6 7 8: each answer "
-    "stands in front of it. The loss falls to nearly 0 and nothing is learnt.",
+    "stands in front of it. The loss falls to nearly 0 and nothing is learned.",
     change="Put `bos` before what goes in and `eos` behind what comes out.",
 )
 class _NoShift(_CollateSteps):

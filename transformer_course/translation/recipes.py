@@ -33,11 +33,11 @@ class Recipe:
 
 # For real text on a laptop: chosen on the dev split of Multi30k.
 SMALL = {
-    "d_model": 192,
+    "d_model": 128,
     "heads": 4,
     "encoder_layers": 3,
     "decoder_layers": 3,
-    "d_ff": 768,
+    "d_ff": 512,
     "dropout": 0.15,
     "max_len": 1024,
     "norm_first": True,
@@ -46,11 +46,11 @@ REAL_TEXT = Recipe(
     sizes=SMALL,
     training=TrainingSettings(
         steps=8000,
-        batch_tokens=1024,
-        learning_rate=2e-3,
+        batch_tokens=768,
+        learning_rate=3e-3,
         warmup=0.08,
         average=0.998,
-        evaluate_every=250,
+        evaluate_every=500,
         dev_sentences=200,
         precision="auto",
         fast=True,

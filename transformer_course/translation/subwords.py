@@ -79,7 +79,7 @@ def learn_subwords(texts: Iterable[str], size: int) -> bytes:
         return _train(texts, size)
     except RuntimeError as error:
         raise ValueError(
-            f"{size} sub-words cannot be learnt from this text ({error}). Choose a number that "
+            f"{size} sub-words cannot be learned from this text ({error}). Choose a number that "
             f"fits the text."
         ) from None
 

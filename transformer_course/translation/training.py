@@ -227,7 +227,7 @@ class Trainer:
     def train(self) -> list[Row]:
         """Train until the settings' end or Ctrl-C; return :attr:`history`.
 
-        After Ctrl-C the translator keeps what it has learnt, and :meth:`resume` can go on.
+        After Ctrl-C the translator keeps what it has learned, and :meth:`resume` can go on.
 
         Raises
         ------
@@ -265,7 +265,7 @@ class Trainer:
                     self._look()
                     self._put_back()
                 if self.world.any_says(interrupted.is_set()):
-                    bar.write(f"Stopped at step {self.step}; what was learnt so far is kept.")
+                    bar.write(f"Stopped at step {self.step}; what was learned so far is kept.")
                     break
                 start = time.perf_counter()
             if self._losses:
