@@ -51,10 +51,11 @@ def setup_cell() -> str:
 
     It does nothing where the package is installed, and installs it elsewhere (Colab, Kaggle).
     """
-    install = f"pip install -q git+{repository()}"
+    # IPython puts the interpreter's path in: a plain `pip` may belong to another environment.
+    install = f"{{sys.executable}} -m pip install -q git+{repository()}"
     advice = "Not installed. On Kaggle, turn the internet on (Settings), then run this cell again."
     return (
-        "from importlib.util import find_spec; "
+        "import sys; from importlib.util import find_spec; "
         'find_spec("transformer_course") or '
         f"""get_ipython().system("{install} || echo '{advice}'"); """
         "from transformer_course.notebook import setup; setup()"

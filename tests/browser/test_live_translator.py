@@ -55,19 +55,19 @@ def translations(translator, sentences):
 
 
 @pytest.fixture(scope="module")
-def quiet_visit(open_page):
-    """Open the page once for tests that leave it as it was; its words appear without pauses."""
-    with open_page(PAGE, **STILL) as opened:
-        yield opened
+def opened(open_page):
+    """Open the page; its words appear without pauses."""
+    with open_page(PAGE, **STILL) as visit:
+        yield visit
 
 
 @pytest.fixture
-def visit(open_page):
-    """Open a page that has nothing to complain about while a test uses it."""
-    with open_page(PAGE, **STILL) as opened:
-        yield opened
-        assert opened.complaints == []
-        assert opened.strangers == []
+def page(opened):
+    """Return the page as it opens, which must not complain while a test uses it."""
+    opened.page.reload()
+    yield opened.page
+    assert opened.complaints == []
+    assert opened.strangers == []
 
 
 def ask(page, sentence):
@@ -84,10 +84,8 @@ def cells(page):
 # The same as Python
 
 
-def test_400_sentences_are_translated_as_in_python(
-    quiet_visit, translator, sentences, translations
-):
-    found = quiet_visit.page.evaluate(TRANSLATE_ALL, sentences)
+def test_400_sentences_are_translated_as_in_python(page, translator, sentences, translations):
+    found = page.evaluate(TRANSLATE_ALL, sentences)
     assert [one["words"] for one in found] == [translator.source.tokens(s) for s in sentences]
     assert [one["translation"] for one in found] == translations
     for one, source, target in zip(found, sentences, translations, strict=True):
@@ -96,12 +94,12 @@ def test_400_sentences_are_translated_as_in_python(
         torch.testing.assert_close(attention, expected, rtol=0, atol=ATTENTION_TOLERANCE)
 
 
-def test_any_two_words_are_joined_as_in_python(quiet_visit, translator):
+def test_any_two_words_are_joined_as_in_python(page, translator):
     tokens = translator.target.vocabulary.tokens
     numbers = range(len(SPECIAL_TOKENS), len(tokens))
     pairs = [(first, second) for first in numbers for second in numbers]
     words = [[tokens[first], tokens[second]] for first, second in pairs]
-    joined = quiet_visit.page.evaluate("pairs => pairs.map(joinWords)", words)
+    joined = page.evaluate("pairs => pairs.map(joinWords)", words)
     assert joined == [translator.target.decode(pair) for pair in pairs]
 
 
@@ -115,58 +113,57 @@ def test_any_two_words_are_joined_as_in_python(quiet_visit, translator):
         ("... ! -", []),
     ],
 )
-def test_words_are_cut_out_of_what_people_type(quiet_visit, text, words):
-    assert quiet_visit.page.evaluate("splitWords", text) == words
+def test_words_are_cut_out_of_what_people_type(page, text, words):
+    assert page.evaluate("splitWords", text) == words
 
 
 # What the reader sees
 
 
-def test_page_opens_with_an_example(quiet_visit, translator):
-    page = quiet_visit.page
+def test_page_opens_with_an_example(page, translator):
     assert page.locator("#live-input").input_value() == examples()[0]
     assert page.locator("#live-translation").inner_text() == translator.translate(examples())[0]
 
 
-def test_sentence_is_translated_and_its_speed_shown(visit, sentences, translations):
-    ask(visit.page, sentences[-1])
-    assert visit.page.locator("#live-translation").inner_text() == translations[-1]
-    assert visit.page.locator("#live-translation").get_attribute("lang") == "fr"
-    expect(visit.page.locator("#live-status")).to_contain_text(re.compile(r"\d\.\d ms a word"))
+def test_sentence_is_translated_and_its_speed_shown(page, sentences, translations):
+    ask(page, sentences[-1])
+    assert page.locator("#live-translation").inner_text() == translations[-1]
+    assert page.locator("#live-translation").get_attribute("lang") == "fr"
+    expect(page.locator("#live-status")).to_contain_text(re.compile(r"\d\.\d ms a word"))
 
 
-def test_picture_shows_the_mean_attention_of_the_last_layer(visit, translator, sentences):
-    ask(visit.page, sentences[-1])
+def test_picture_shows_the_mean_attention_of_the_last_layer(page, translator, sentences):
+    ask(page, sentences[-1])
     weights, rows, columns = translator.attention_map(sentences[-1])
     mean = weights[-1].mean(dim=0)
-    table = visit.page.locator("#live-grid")
+    table = page.locator("#live-grid")
     assert table.locator("th[scope=row]").all_inner_texts() == rows
     assert table.locator("thead tr:last-child th").all_inner_texts() == columns
-    shown = torch.tensor(cells(visit.page))
+    shown = torch.tensor(cells(page))
     torch.testing.assert_close(shown, mean, rtol=0, atol=ATTENTION_TOLERANCE)
-    name = visit.page.get_by_role("table", name="The brightest cell of a row")
+    name = page.get_by_role("table", name="The brightest cell of a row")
     assert name.get_attribute("id") == "live-grid"
     # The same in words.
-    in_words = visit.page.locator("#live-in-words").inner_text()
+    in_words = page.locator("#live-in-words").inner_text()
     for row, best in list(zip(rows, mean.argmax(dim=1).tolist(), strict=True))[:-1]:
         assert f"{row} at {[*columns[:-1], 'the end'][best]}" in in_words
 
 
-def test_cells_have_the_colour_of_their_weight(visit):
-    shades = visit.page.evaluate("SHADES")
-    for cell in visit.page.locator("#live-grid td").all():
+def test_cells_have_the_colour_of_their_weight(page):
+    shades = page.evaluate("SHADES")
+    for cell in page.locator("#live-grid td").all():
         colour, figures = shades[round(100 * float(cell.inner_text()))]
         style = cell.get_attribute("style")
         assert style == f"background-color: {colour}; color: {figures}"
 
 
-def test_another_head_is_another_picture(visit, translator):
+def test_another_head_is_another_picture(page, translator):
     source = examples()[0]
-    visit.page.locator("#live-view").select_option("layer 0, head 2")
+    page.locator("#live-view").select_option("layer 0, head 2")
     weights, *_ = translator.attention_map(source)
-    shown = torch.tensor(cells(visit.page))
+    shown = torch.tensor(cells(page))
     torch.testing.assert_close(shown, weights[0, 2], rtol=0, atol=ATTENTION_TOLERANCE)
-    assert "layer 0, head 2" in visit.page.locator("#live-in-words").inner_text()
+    assert "layer 0, head 2" in page.locator("#live-in-words").inner_text()
 
 
 def test_words_appear_one_by_one(open_page, translator):
@@ -198,30 +195,29 @@ def test_a_new_sentence_takes_the_place_of_a_running_one(open_page, translator):
 # What can go wrong
 
 
-def test_unknown_word_is_underlined_and_named(visit):
-    ask(visit.page, "the zebra sleeps")
+def test_unknown_word_is_underlined_and_named(page):
+    ask(page, "the zebra sleeps")
     for place in ("#live-read", "#live-grid thead"):
-        unknown = visit.page.locator(f"{place} .unknown")
+        unknown = page.locator(f"{place} .unknown")
         assert unknown.all_inner_texts() == ["zebra"]
         assert unknown.evaluate("e => getComputedStyle(e).textDecorationLine") == "underline"
-    status = visit.page.locator("#live-status")
+    status = page.locator("#live-status")
     expect(status).to_contain_text("It does not know the word zebra, underlined above")
-    ask(visit.page, "the cat sleeps")
-    assert visit.page.locator(".unknown").count() == 0
+    ask(page, "the cat sleeps")
+    assert page.locator(".unknown").count() == 0
     expect(status).not_to_contain_text("zebra")
 
 
-def test_unknown_words_are_read_as_in_python(visit, translator):
-    ask(visit.page, "the zebra sees a yak")
+def test_unknown_words_are_read_as_in_python(page, translator):
+    ask(page, "the zebra sees a yak")
     (expected,) = translator.translate(["the zebra sees a yak"])
-    assert visit.page.locator("#live-translation").inner_text() == expected
+    assert page.locator("#live-translation").inner_text() == expected
 
 
 @pytest.mark.parametrize(
     "text, said", [("", "Write an English sentence"), ("?!", "Write an"), ("a " * 40, "at most")]
 )
-def test_nothing_and_too_much_are_answered_in_words(visit, text, said):
-    page = visit.page
+def test_nothing_and_too_much_are_answered_in_words(page, text, said):
     ask(page, text)
     expect(page.locator("#live-status")).to_contain_text(said)
     expect(page.locator("#live-input")).to_be_focused()
@@ -232,24 +228,23 @@ def test_nothing_and_too_much_are_answered_in_words(visit, text, said):
     expect(page.locator("#live-grid")).to_be_visible()
 
 
-def test_what_is_typed_stays_text(visit):
-    ask(visit.page, "<img src=x onerror=alert(1)>")
-    assert visit.page.locator(".live-translator img").count() == 0
-    read = visit.page.locator("#live-read").inner_text()
+def test_what_is_typed_stays_text(page):
+    ask(page, "<img src=x onerror=alert(1)>")
+    assert page.locator(".live-translator img").count() == 0
+    read = page.locator("#live-read").inner_text()
     assert read.split() == ["img", "src", "x", "onerror", "alert", "1"]
 
 
-def test_translation_without_an_end_is_cut_off_as_in_python(visit, translator):
-    ask(visit.page, "the")
+def test_translation_without_an_end_is_cut_off_as_in_python(page, translator):
+    ask(page, "the")
     (expected,) = translator.translate(["the"])
-    assert visit.page.locator("#live-translation").inner_text() == expected
+    assert page.locator("#live-translation").inner_text() == expected
 
 
 # By keyboard, by ear, on a phone
 
 
-def test_keyboard_reaches_and_works_everything(visit):
-    page = visit.page
+def test_keyboard_reaches_and_works_everything(page):
     page.locator("#live-input").focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("the queen sings")
@@ -266,33 +261,33 @@ def test_keyboard_reaches_and_works_everything(visit):
     assert cells(page) != before
 
 
-def test_screen_reader_hears_the_translation_once(visit):
-    status = visit.page.locator("#live-status[role=status]")
+def test_screen_reader_hears_the_translation_once(page):
+    status = page.locator("#live-status[role=status]")
     assert status.locator("[lang=fr]").count() == 0  # silent until somebody asks
-    ask(visit.page, "the queen sings")
+    ask(page, "the queen sings")
     expect(status.locator("[lang=fr]")).to_have_text("la reine chante.")
     for name in ("English sentence", "Attention of"):
-        assert visit.page.get_by_label(name, exact=True).count() == 1
+        assert page.get_by_label(name, exact=True).count() == 1
 
 
-def test_words_of_the_language_are_offered(visit, translator):
-    visit.page.locator("#live-input").fill("the sm")
-    offers = visit.page.locator("#live-offers option")
+def test_words_of_the_language_are_offered(page, translator):
+    page.locator("#live-input").fill("the sm")
+    offers = page.locator("#live-offers option")
     assert [offer.get_attribute("value") for offer in offers.all()] == ["the small"]
-    visit.page.locator("#live-input").fill("the ")
+    page.locator("#live-input").fill("the ")
     assert offers.count() == 0
-    listed = visit.page.locator("#live-words").text_content().split(", ")
+    listed = page.locator("#live-words").text_content().split(", ")
     assert listed == sorted(translator.source.vocabulary.tokens[len(SPECIAL_TOKENS) :])
 
 
-def test_each_example_is_shown_in_turn(visit, translator):
-    button = visit.page.get_by_role("button", name="Another example")
+def test_each_example_is_shown_in_turn(page, translator):
+    button = page.get_by_role("button", name="Another example")
     for source, target in zip(examples()[1:], translator.translate(examples()[1:]), strict=True):
         button.click()
-        assert visit.page.locator("#live-input").input_value() == source
-        assert visit.page.locator("#live-translation").inner_text() == target
+        assert page.locator("#live-input").input_value() == source
+        assert page.locator("#live-translation").inner_text() == target
     button.click()
-    assert visit.page.locator("#live-input").input_value() == examples()[0]
+    assert page.locator("#live-input").input_value() == examples()[0]
 
 
 def test_longest_sentence_fits_a_phone(open_page, sentences):
@@ -304,6 +299,7 @@ def test_longest_sentence_fits_a_phone(open_page, sentences):
 # What it costs
 
 
+@pytest.mark.parametrize("address", ["server"], indirect=True)
 def test_page_is_small(open_page, site):
     def loaded(name: str) -> set[Path]:
         with open_page(name) as opened:
