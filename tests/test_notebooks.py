@@ -114,23 +114,20 @@ def test_lesson_without_set_up_cell_is_refused(tmp_path):
     ("pip_status", "said"), [(0, ""), (1, "On Kaggle, turn the internet on (Settings)")]
 )
 def test_set_up_cell_where_the_package_is_missing(tmp_path, pip_status, said):
-    pip = tmp_path / "pip"
-    pip.write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/call"\nexit {pip_status}\n')
-    pip.chmod(0o755)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/call"\nexit {pip_status}\n')
+    python.chmod(0o755)
     session = (
+        "import sys\n"
         "import importlib.util as util\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
         "find_spec = util.find_spec\n"
         "util.find_spec = lambda name: None if name == 'transformer_course' else find_spec(name)\n"
+        f"sys.executable = {str(python)!r}\n"
         f"InteractiveShell.instance().run_cell({stamp.setup_cell()!r})\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", session],
-        env={**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-    )
-    assert (tmp_path / "call").read_text() == f"install -q git+{stamp.repository()}\n"
+    result = subprocess.run([sys.executable, "-c", session], capture_output=True, text=True)
+    assert (tmp_path / "call").read_text() == f"-m pip install -q git+{stamp.repository()}\n"
     assert said in result.stdout
     # It goes on after pip: here the package is there all the time.
     assert result.stdout.endswith("Ready.\n")

@@ -10,10 +10,7 @@ from tools import book
 from tools.stamp import repository
 from tools.twins import ROOT, lesson_twins
 
-FRONT_PAGE = SimpleNamespace(
-    config=SimpleNamespace(root_doc="book/index"),
-    env=SimpleNamespace(note_dependency=lambda path: None),
-)
+APP = SimpleNamespace(env=SimpleNamespace(note_dependency=lambda path: None))
 
 
 def test_every_lesson_is_a_page():
@@ -29,18 +26,15 @@ def test_theme_gets_the_one_repository_address():
     assert config.html_theme_options == {"repository_url": repository()}
 
 
-def test_front_page_links_every_lesson():
-    source = ["git clone {{ repository }}\n{{ lessons }}"]
-    book.fill_front_page(FRONT_PAGE, "book/index", source)
-    assert f"git clone {repository()}\n" in source[0]
-    for twin in lesson_twins():
-        assert f"[](../notebooks/{twin.stem}.ipynb)\n: " in source[0]
-    assert "{{" not in source[0]
+def test_pages_of_the_book_are_filled():
+    source = ["git clone {{ repository }}"]
+    book.fill(APP, "book/index", source)
+    assert source == [f"git clone {repository()}"]
 
 
 def test_lessons_are_left_as_they_are():
     source = ["{{ lessons }}"]
-    book.fill_front_page(FRONT_PAGE, "notebooks/01_positional_encoding", source)
+    book.fill(APP, "notebooks/01_positional_encoding", source)
     assert source == ["{{ lessons }}"]
 
 
