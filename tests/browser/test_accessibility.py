@@ -52,10 +52,10 @@ def test_headings_do_not_skip_a_level(page):
     assert all(below - above <= 1 for above, below in pairwise(levels))
 
 
-def test_what_is_printed_has_no_navigation_and_fits_the_paper(page):
+def test_what_is_printed_has_a_title_and_no_navigation(page):
     page.emulate_media(media="print")
     try:
         assert not page.locator(".bd-sidebar-primary").is_visible()
-        assert page.locator("article h1").is_visible()
+        assert page.locator("h1:visible").count() == 1  # the theme prints a title of its own
     finally:
         page.emulate_media(media="screen")

@@ -32,6 +32,15 @@ def small_translator(**changes):
     return Translator.from_pairs(PAIRS, ("en", "fr"), **(SIZES | changes))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def corpus():
+    """Draw the toy corpus once for all tests: it takes seconds."""
+    corpus = toy_corpus()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_translator, "toy_corpus", lambda: corpus)
+        yield corpus
+
+
 @pytest.fixture(scope="module")
 def toy():
     return Translator.load(toy_checkpoint())
@@ -89,10 +98,10 @@ def test_script_is_three_constants():
     assert all(json.loads(text) for text in constants.values())
 
 
-def test_examples_are_test_sentences():
+def test_examples_are_test_sentences(corpus):
     sentences = live_translator.examples()
     assert len(set(sentences)) == live_translator.EXAMPLES
-    assert set(sentences) <= {pair.source for pair in toy_corpus().split("test")}
+    assert set(sentences) <= {pair.source for pair in corpus.split("test")}
     assert sentences == live_translator.examples()
 
 

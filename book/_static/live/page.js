@@ -152,8 +152,9 @@
     }
     describe();
     const speed = `${(milliseconds / steps.length).toFixed(1)} ms a word.`;
-    const heard = element("span", { class: "visually-hidden", lang: "fr" }, `${translation.textContent}. `);
-    status.replaceChildren(...(announce ? [heard] : []), unknownWords(), `Computed here, ${speed}`);
+    const spoken = { class: "visually-hidden", lang: "fr" }; // for screen readers
+    const heard = announce ? [element("span", spoken, `${translation.textContent}. `)] : [];
+    status.replaceChildren(...heard, unknownWords(), `Computed here, ${speed}`);
   }
 
   // Completes the word that is being typed.

@@ -60,7 +60,7 @@ function splitHeads(x, heads) {
 
 // model/multi_head_attention.py: merge_heads
 function mergeHeads(x) {
-  return x[0].map((_, position) => Float32Array.from(x.flatMap((head) => [...head[position]])));
+  return x[0].map((_, position) => new Float32Array(x.flatMap((head) => [...head[position]])));
 }
 
 // model/multi_head_attention.py: MultiHeadAttention.forward
