@@ -208,9 +208,9 @@ def _grade(options: argparse.Namespace) -> None:
     from transformer_course.exercises import grading
 
     limits = grading.Limits(options.seconds, options.memory)
-    rows = grading.grade(options.folder, limits, options.processes)
-    total = len(grading.submissions(options.folder))
-    rows = list(tqdm(rows, total=total, unit="submission", desc="grading", leave=False))
+    paths = grading.submissions(options.folder)
+    rows = grading.grade(options.folder, paths, limits, options.processes)
+    rows = list(tqdm(rows, total=len(paths), unit="submission", desc="grading", leave=False))
     if options.csv:
         write_text(options.csv, grading.table(rows).to_csv(index=False))
     if options.json:

@@ -71,6 +71,11 @@ OTHER_FILES = {
 }
 
 
+def write_submission(path: Path, answer: str) -> None:
+    cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, answer, CHECK)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
 @pytest.fixture(scope="module")
 def listener():
     """Accept connections on this machine, so that a successful one would be noticed."""
@@ -96,8 +101,7 @@ def handed_in(tmp_path_factory, listener) -> tuple[Path, dict[str, tuple[int, st
             ("PORT", str(listener.getsockname()[1])),
         ):
             answer = answer.replace(placeholder, value)
-        cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, answer, CHECK)]
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+        write_submission(path, answer)
         expected[name] = (solved, problem)
     for name, (content, problem) in OTHER_FILES.items():
         (folder / name).write_text(content)
@@ -110,7 +114,8 @@ def handed_in(tmp_path_factory, listener) -> tuple[Path, dict[str, tuple[int, st
 
 @pytest.fixture(scope="module")
 def rows(handed_in) -> list[Row]:
-    return list(grading.grade(handed_in[0], LIMITS, processes=2))
+    folder, _ = handed_in
+    return list(grading.grade(folder, grading.submissions(folder), LIMITS, processes=2))
 
 
 def test_each_submission_becomes_its_row(handed_in, rows):
@@ -131,12 +136,11 @@ def test_nothing_is_changed_and_nobody_is_called(handed_in, rows, listener):
         listener.accept()
 
 
-def test_the_order_does_not_matter(handed_in, rows, monkeypatch):
+def test_the_order_does_not_matter(handed_in, rows):
     folder, _ = handed_in
     shuffled = grading.submissions(folder)
     random.Random(0).shuffle(shuffled)
-    monkeypatch.setattr(grading, "submissions", lambda _: shuffled)
-    again = list(grading.grade(folder, LIMITS, processes=2))
+    again = list(grading.grade(folder, shuffled, LIMITS, processes=2))
     assert sorted(again, key=lambda row: row.submission) == rows
 
 
@@ -148,8 +152,7 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     folder = tmp_path / "class"
     folder.mkdir()
     for name, answer in (("a", RIGHT), ("b", RIGHT.replace("min(", "max("))):
-        cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, answer, CHECK)]
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / f"{name}.ipynb")
+        write_submission(folder / f"{name}.ipynb", answer)
     (folder / "c.ipynb").write_text("")
     out = ["--csv", str(tmp_path / "out.csv"), "--json", str(tmp_path / "out.json")]
     assert main(["grade", str(folder), *out]) == 0

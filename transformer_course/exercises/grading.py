@@ -150,13 +150,15 @@ def _handed_in(entry: Path) -> list[Path]:
     return notebooks or [entry]
 
 
-def grade(folder: Path, limits: Limits, processes: int) -> Iterator[Row]:
-    """Yield a row for each submission, in the order of their names.
+def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
+    """Yield a row for each submission, in their order.
 
     Parameters
     ----------
     folder
         Holds the submissions; nothing in it is changed.
+    paths
+        The submissions, as :func:`submissions` returns them.
     limits
         What each may use.
     processes
@@ -165,7 +167,7 @@ def grade(folder: Path, limits: Limits, processes: int) -> Iterator[Row]:
     Raises
     ------
     ValueError
-        If there is nothing to grade, or ``processes`` is below 1.
+        If ``processes`` is below 1.
     """
     if processes < 1:
         raise ValueError(f"the number of processes must be at least 1; got {processes}.")
@@ -176,7 +178,7 @@ def grade(folder: Path, limits: Limits, processes: int) -> Iterator[Row]:
     lessons = [f"{catalogues.__module__}.{lesson}" for lesson in catalogues()]
     context.set_forkserver_preload([__name__, *lessons])
     with ThreadPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_grade_one, context, folder, limits), submissions(folder))
+        yield from pool.map(partial(_grade_one, context, folder, limits), paths)
 
 
 def _grade_one(context: Any, folder: Path, limits: Limits, path: Path) -> Row:
