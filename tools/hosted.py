@@ -88,7 +88,9 @@ def run(lesson: Path, place: str) -> str:
     """Run a lesson; return what went wrong."""
     notebook = nbformat.read(lesson, as_version=4)
     with TemporaryDirectory() as folder:
-        os.environ |= {"JUPYTER_PATH": str(WORK)}
+        os.environ["JUPYTER_PATH"] = str(WORK)
+        # As many lessons run at a time as there are processors.
+        surroundings = PLACES[place] | _this_checkout() | {"HOME": folder, "OMP_NUM_THREADS": "1"}
         client = NotebookClient(
             notebook,
             timeout=CELL_TIMEOUT,
@@ -96,7 +98,7 @@ def run(lesson: Path, place: str) -> str:
             resources={"metadata": {"path": folder}},
         )
         try:
-            client.execute(env=os.environ | PLACES[place] | _this_checkout() | {"HOME": folder})
+            client.execute(env=os.environ | surroundings)
         except CellExecutionError as error:
             return f"{place}: {lesson.stem}: {error}"
     print(f"{place}: {lesson.stem} ran to its end", flush=True)
@@ -107,7 +109,7 @@ def _this_checkout() -> dict[str, str]:
     """Let git take this checkout's last commit where the repository is asked for."""
     settings = {f"url.{ROOT.as_uri()}.insteadOf": repository(), "safe.directory": "*"}
     numbered = enumerate(settings.items())
-    return {"GIT_CONFIG_COUNT": str(len(settings)), "OMP_NUM_THREADS": "1"} | {
+    return {"GIT_CONFIG_COUNT": str(len(settings))} | {
         f"GIT_CONFIG_{part}_{number}": text
         for number, pair in numbered
         for part, text in zip(("KEY", "VALUE"), pair, strict=True)

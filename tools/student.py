@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 
+# Not from tools.twins, which needs jupytext: a teacher has only what `make lab` installs.
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 

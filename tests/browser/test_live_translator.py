@@ -10,6 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from tests.browser.test_book import PHONE
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.text import SPECIAL_TOKENS
 
@@ -19,7 +20,6 @@ SENTENCES = {"train": 100, "test": 150, "test_combinations": 150}
 ATTENTION_TOLERANCE = 1e-2
 MOST_BYTES = 1.5e6  # of the page, beyond what every page of the book loads
 PAUSE = 250  # milliseconds between two words, as in page.js
-PHONE = {"width": 390, "height": 844}
 STILL = {"reduced_motion": "reduce"}
 
 TRANSLATE_ALL = """sentences => {

@@ -1,6 +1,7 @@
 """A class hands in right, wrong and hostile notebooks: each becomes the row that it should."""
 
 import json
+import os
 import random
 import socket
 from pathlib import Path
@@ -185,3 +186,10 @@ def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, cap
     (tmp_path / "empty").mkdir()
     assert main(["grade", *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
+    write = (str(tmp_path / "ab" / "file"), "w", os.O_WRONLY)
+    grading._refuse(str(tmp_path / "ab"), "open", write)
+    with pytest.raises(PermissionError, match="not to be changed"):
+        grading._refuse(str(tmp_path / "a"), "open", write)

@@ -265,6 +265,7 @@ def _refuse(home: str, event: str, arguments: tuple) -> None:
     else:
         return
     for path in paths:
-        inside = os.path.realpath(os.fsdecode(path))
-        if not inside.startswith(home) and inside != os.devnull:
-            raise PermissionError(f"{inside} is not to be changed while grading")
+        real = os.path.realpath(os.fsdecode(path))
+        # With the separator: "/tmp/ab" begins with "/tmp/a" and does not lie in it.
+        if real not in (home, os.devnull) and not real.startswith(home + os.sep):
+            raise PermissionError(f"{real} is not to be changed while grading")
