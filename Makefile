@@ -12,7 +12,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help lab student test hosted lint book notebooks stamp dist bench results
+.PHONY: help lab student test hosted lint book links notebooks stamp dist bench results
 
 help:
 	@echo "make lab        open the course in JupyterLab"
@@ -21,6 +21,7 @@ help:
 	@echo "make hosted     run all lessons as Colab and Kaggle do; about ten minutes"
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
+	@echo "make links      check the book's links, and list those that lead out of it"
 	@echo "make notebooks  execute all notebooks again from their text twins"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
 	@echo "make results    train lesson 9's translators again; two hours, on a quiet machine"
@@ -58,6 +59,9 @@ book: $(AUTHOR)
 	@$(BIN)/jupyter-book build . -q -W --keep-going \
 		--config book/_config.yml --toc book/_toc.yml --path-output book \
 		|| { rm -rf book/_build; exit 1; }
+
+links: book
+	@$(BIN)/python -m tools.links book/_build/html
 
 notebooks: $(AUTHOR)
 	@echo "Executing the notebooks"

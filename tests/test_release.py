@@ -3,14 +3,16 @@
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
 import transformer_course
+from tools.twins import ROOT
 
-ROOT = Path(__file__).parents[1]
 NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",
     "transformer_course/checkpoints/toy/config.json",
@@ -49,20 +51,20 @@ def test_a_release_is_small_and_bears_the_version(dist):
         assert file.stat().st_size < 2e6
 
 
-def test_the_wheel_translates_where_nothing_else_is(dist, tmp_path):
+@pytest.mark.timeout(900)
+def test_the_wheel_translates_in_an_environment_of_its_own(dist, tmp_path):
     (wheel,) = dist.glob("*.whl")
-    installed, elsewhere = tmp_path / "installed", tmp_path / "elsewhere"
+    venv.create(tmp_path / "environment", with_pip=True)
+    programs, elsewhere = tmp_path / "environment" / "bin", tmp_path / "elsewhere"
     elsewhere.mkdir()
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", installed]
-    subprocess.run([*pip, wheel], check=True)
-    program = (
-        f"import sys; sys.path.insert(0, {str(installed)!r})\n"
-        "from transformer_course.cli import main\n"
-        "from transformer_course.translation import toy_checkpoint\n"
-        f"assert toy_checkpoint().is_relative_to({str(installed)!r})\n"
-        "main(['translate', str(toy_checkpoint()), 'the small cat sleeps'])\n"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=elsewhere, capture_output=True, text=True
-    )
-    assert run.stdout == "le petit chat dort\n", run.stderr
+    pip = [programs / "python", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, "--constraint", ROOT / "constraints.txt", wheel], check=True)
+
+    def said(*command: str | Path) -> str:
+        return subprocess.run(command, cwd=elsewhere, check=True, stdout=PIPE, text=True).stdout
+
+    where = "from transformer_course import translation; print(translation.toy_checkpoint())"
+    toy = said(programs / "python", "-c", where).strip()
+    assert Path(toy).is_relative_to(tmp_path)
+    translate = said(programs / "transformer-course", "translate", toy, "the small cat sleeps")
+    assert translate == "le petit chat dort\n"

@@ -12,13 +12,15 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
-ROOT = Path(__file__).parents[2]
-LOCAL_SCHEMES = {"file", "data", "blob", "about"}
+from tools.twins import ROOT
+
+INSIDE_A_PAGE = {"data", "blob", "about"}
+LOCAL_SCHEMES = {"file"} | INSIDE_A_PAGE
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
@@ -93,6 +95,7 @@ class Visit:
 
     name: str
     page: Page
+    paths: set[str] = field(default_factory=set)
     strangers: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
@@ -104,6 +107,8 @@ def watched(context: BrowserContext, name: str, own_host: str | None) -> Visit:
     def gate(route: Route) -> None:
         url = urlsplit(route.request.url)
         if url.scheme in LOCAL_SCHEMES or url.netloc == own_host:
+            if url.scheme not in INSIDE_A_PAGE:
+                visit.paths.add(unquote(url.path))
             route.continue_()
         else:
             visit.strangers.append(route.request.url)

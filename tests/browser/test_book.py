@@ -7,14 +7,16 @@ import pytest
 import yaml
 from playwright.sync_api import Browser
 
+from tools.links import broken_links
+from tools.twins import ROOT
 from transformer_course.plots.renderer import VEGA_LITE
 
-ROOT = Path(__file__).parents[2]
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
 LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
 PAGES = [TOC["root"], *CHAPTERS]
 PHONE = {"width": 390, "height": 844}
+HEAVIEST = 5e6  # bytes before any compression, for a reader who comes for the first time
 
 
 @pytest.fixture(scope="module", params=PAGES)
@@ -33,8 +35,17 @@ def stored_charts(name: str) -> int:
     return sum(VEGA_LITE in output.get("data", {}) for output in outputs)
 
 
+def loaded(visit, site: Path) -> set[Path]:
+    """Return the site's files that a page has asked for."""
+    return {site / path.removeprefix(str(site)).lstrip("/") for path in visit.paths}
+
+
 def test_every_page_is_built(site: Path) -> None:
     assert all((site / f"{page}.html").exists() for page in PAGES)
+
+
+def test_every_link_inside_the_book_leads_somewhere(site: Path) -> None:
+    assert broken_links(site) == []
 
 
 def test_page_asks_no_other_host(visit):
@@ -43,6 +54,10 @@ def test_page_asks_no_other_host(visit):
 
 def test_page_has_nothing_to_complain_about(visit):
     assert visit.complaints == []
+
+
+def test_first_view_is_light(visit, site):
+    assert sum(file.stat().st_size for file in loaded(visit, site)) <= HEAVIEST
 
 
 def test_every_stored_chart_is_drawn_and_described(visit):

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tools.twins import ROOT
 from transformer_course.exercises.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
 from transformer_course.syllabus import LESSONS
 
-ROOT = Path(__file__).parents[2]
 LESSON = "01_positional_encoding.ipynb"
 SECONDS_TO_START = 60
 SECONDS_TO_END = 20

@@ -3,14 +3,12 @@
 import random
 import re
 from itertools import product
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.test_book import PHONE
+from tests.browser.test_book import PHONE, loaded
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.text import SPECIAL_TOKENS
 
@@ -314,13 +312,7 @@ def test_longest_sentence_fits_a_phone(open_page, sentences):
 
 @pytest.mark.parametrize("address", ["server"], indirect=True)
 def test_page_is_small(open_page, site):
-    def loaded(name: str) -> set[Path]:
-        with open_page(name) as opened:
-            entries = "performance.getEntriesByType('resource').map(entry => entry.name)"
-            urls = [opened.page.url, *opened.page.evaluate(entries)]
-        paths = [unquote(urlsplit(url).path) for url in urls if urlsplit(url).scheme != "data"]
-        return {site / path.removeprefix(str(site)).lstrip("/") for path in paths}
-
-    own = loaded(PAGE) - loaded(ANOTHER_PAGE)
+    with open_page(PAGE) as visit, open_page(ANOTHER_PAGE) as other:
+        own = loaded(visit, site) - loaded(other, site)
     assert site / "_static" / "live" / "toy.js" in own
     assert sum(file.stat().st_size for file in own) <= MOST_BYTES

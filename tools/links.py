@@ -1,0 +1,68 @@
+"""Check the links of the built book.
+
+    python -m tools.links book/_build/html
+
+Those inside it must lead somewhere; those out of it are listed, because to try them needs a network
+and says only whether the other host answers today.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from bs4 import BeautifulSoup
+
+
+def main() -> int:
+    """List the addresses outside, then what is broken inside; return 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("site", type=Path, help="folder with the built book")
+    site = parser.parse_args().site
+    print(*external_links(site), sep="\n")
+    broken = broken_links(site)
+    print(*broken, sep="\n", file=sys.stderr)
+    return int(bool(broken))
+
+
+def external_links(site: Path) -> list[str]:
+    """Return each address of another host, once."""
+    pages = _pages(site).values()
+    return sorted({link.geturl() for page in pages for link in _links(page) if link.netloc})
+
+
+def broken_links(site: Path) -> list[str]:
+    """Return ``page: link`` for each link to a file or a place that the site does not have."""
+    pages = _pages(site)
+    places = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
+    broken = []
+    for path, page in pages.items():
+        for link in _links(page):
+            if link.scheme or link.netloc:
+                continue
+            target = (path.parent / unquote(link.path)).resolve() if link.path else path
+            place = unquote(link.fragment)
+            if not target.exists() or (place and place not in places.get(target, {place})):
+                broken.append(f"{path.relative_to(site.resolve())}: {link.geturl()}")
+    return broken
+
+
+def _pages(site: Path) -> dict[Path, BeautifulSoup]:
+    """Read every page of a site, without what its theme and libraries bring."""
+    return {
+        path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for path in sorted(site.resolve().rglob("*.html"))
+        if "_static" not in path.parts
+    }
+
+
+def _links(page: BeautifulSoup) -> Iterator[SplitResult]:
+    """Yield where a page's links, pictures, styles and scripts point."""
+    for name in ("href", "src"):
+        for tag in page.find_all(attrs={name: True}):
+            yield urlsplit(tag[name])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
