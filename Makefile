@@ -42,7 +42,7 @@ test: lint
 	@echo "Running the tests"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope tests
 	@echo "Running the notebooks against their stored outputs"
-	@$(BIN)/python -m pytest $(NBVAL) notebooks
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope $(NBVAL) notebooks
 
 hosted: $(AUTHOR)
 	@$(BIN)/python -m tools.hosted

@@ -22,8 +22,18 @@ from tools.twins import lesson_twins
 
 # The name holds hyphens: the package can be found, but not imported by a statement.
 MATHJAX_PACKAGE = "sphinx-mathjax-offline"
-# All that pages load: the library, the packages of commands that it loads on demand, the fonts.
-MATHJAX_PARTS = ("tex-chtml.js", "input/tex/extensions/*.js", "output/chtml/fonts/woff-v2/*.woff")
+# All that pages load: what the configuration names, the packages of commands that are loaded on
+# demand, the fonts.
+MATHJAX_PARTS = (
+    "startup.js",
+    "core.js",
+    "input/tex.js",
+    "input/tex/extensions/*.js",
+    "output/chtml.js",
+    "output/chtml/fonts/tex.js",
+    "output/chtml/fonts/woff-v2/*.woff",
+    "a11y/assistive-mml.js",
+)
 LIVE_TRANSLATOR = "book/live_translator"
 
 

@@ -46,7 +46,7 @@ def test_chart_library_defines_the_one_name_that_pages_use():
 
 def test_mathjax_comes_with_fonts_and_commands_that_load_on_demand(tmp_path):
     book.copy_mathjax(tmp_path)
-    assert (tmp_path / "tex-chtml.js").exists()
+    assert (tmp_path / "startup.js").exists()
     assert (tmp_path / "input/tex/extensions/boldsymbol.js").exists()
     assert any((tmp_path / "output/chtml/fonts/woff-v2").iterdir())
 
