@@ -89,6 +89,21 @@ def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
             yield url
 
 
+def settle(page: Page) -> None:
+    """Wait until a page has loaded, drawn its formulas, and done what follows from their size.
+
+    An idle network is not enough: a slow machine is still busy with what came over it.
+    """
+    page.wait_for_load_state("load")
+    page.wait_for_load_state("networkidle")
+    page.evaluate(
+        """async () => {
+            await window.MathJax?.startup.promise;
+            for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+        }"""
+    )
+
+
 @dataclass
 class Visit:
     """A page that has finished drawing, and what it asked and said meanwhile."""
@@ -132,8 +147,8 @@ def open_page(browser: Browser, address: str) -> Callable[..., AbstractContextMa
     def opened(name: str, **options: Any) -> Iterator[Visit]:
         with browser.new_context(**options) as context:
             visit = watched(context, name, urlsplit(address).netloc or None)
-            visit.page.goto(f"{address}/{name}.html", wait_until="networkidle")
-            visit.page.evaluate("window.MathJax?.startup.promise")
+            visit.page.goto(f"{address}/{name}.html")
+            settle(visit.page)
             yield visit
 
     return opened

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from tests.browser.conftest import settle
 from tests.browser.test_book import PAGES
 
 GRAVE = {"serious", "critical"}
@@ -16,7 +17,8 @@ def page(request, browser, site):
     """Open a page of the book."""
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(f"{site.as_uri()}/{request.param}.html", wait_until="networkidle")
+        page.goto(f"{site.as_uri()}/{request.param}.html")
+        settle(page)
         yield page
 
 
@@ -39,7 +41,8 @@ def test_axe_finds_no_grave_violation(page):
 @pytest.mark.timeout(120)
 def test_the_dark_theme_has_contrast_too(page):
     page.evaluate("localStorage.setItem('mode', 'dark'); localStorage.setItem('theme', 'dark')")
-    page.reload(wait_until="networkidle")
+    page.reload()
+    settle(page)
     assert page.locator("html").get_attribute("data-theme") == "dark"
     assert violations(page, CONTRAST) == []
 
