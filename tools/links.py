@@ -19,22 +19,31 @@ def main() -> int:
     """List the addresses outside, then what is broken inside; return 1 if anything is."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", type=Path, help="folder with the built book")
-    site = parser.parse_args().site
-    print(*external_links(site), sep="\n")
-    broken = broken_links(site)
+    pages = read_pages(parser.parse_args().site)
+    print(*external_links(pages), sep="\n")
+    broken = broken_links(pages)
     print(*broken, sep="\n", file=sys.stderr)
     return int(bool(broken))
 
 
-def external_links(site: Path) -> list[str]:
+def read_pages(site: Path) -> dict[Path, BeautifulSoup]:
+    """Read every page of a site, without what its theme and libraries bring."""
+    return {
+        path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for path in sorted(site.resolve().rglob("*.html"))
+        if "_static" not in path.parts
+    }
+
+
+def external_links(pages: dict[Path, BeautifulSoup]) -> list[str]:
     """Return each address of another host, once."""
-    pages = _pages(site).values()
-    return sorted({link.geturl() for page in pages for link in _links(page) if link.netloc})
+    return sorted(
+        {link.geturl() for page in pages.values() for link in _links(page) if link.netloc}
+    )
 
 
-def broken_links(site: Path) -> list[str]:
+def broken_links(pages: dict[Path, BeautifulSoup]) -> list[str]:
     """Return ``page: link`` for each link to a file or a place that the site does not have."""
-    pages = _pages(site)
     places = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     broken = []
     for path, page in pages.items():
@@ -44,17 +53,8 @@ def broken_links(site: Path) -> list[str]:
             target = (path.parent / unquote(link.path)).resolve() if link.path else path
             place = unquote(link.fragment)
             if not target.exists() or (place and place not in places.get(target, {place})):
-                broken.append(f"{path.relative_to(site.resolve())}: {link.geturl()}")
+                broken.append(f"{path}: {link.geturl()}")
     return broken
-
-
-def _pages(site: Path) -> dict[Path, BeautifulSoup]:
-    """Read every page of a site, without what its theme and libraries bring."""
-    return {
-        path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        for path in sorted(site.resolve().rglob("*.html"))
-        if "_static" not in path.parts
-    }
 
 
 def _links(page: BeautifulSoup) -> Iterator[SplitResult]:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from playwright.sync_api import Browser
 
-from tools.links import broken_links
+from tools.links import broken_links, read_pages
 from tools.twins import ROOT
 from transformer_course.plots.renderer import VEGA_LITE
 
@@ -45,7 +45,7 @@ def test_every_page_is_built(site: Path) -> None:
 
 
 def test_every_link_inside_the_book_leads_somewhere(site: Path) -> None:
-    assert broken_links(site) == []
+    assert broken_links(read_pages(site)) == []
 
 
 def test_page_asks_no_other_host(visit):

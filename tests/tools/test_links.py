@@ -1,19 +1,19 @@
 import pytest
 
-from tools.links import broken_links, external_links
+from tools.links import broken_links, external_links, read_pages
 
 
 @pytest.fixture
 def site(tmp_path):
-    """Return a function that writes a site of two pages, the first with the given body."""
+    """Return a function that reads a site of two pages, the first with the given body."""
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "two words.html").write_text('<h1 id="déjà">A</h1>', encoding="utf-8")
 
-    def write(body: str):
+    def read(body: str):
         (tmp_path / "index.html").write_text(f'<p id="top">{body}</p>', encoding="utf-8")
-        return tmp_path
+        return read_pages(tmp_path)
 
-    return write
+    return read
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,14 @@ def test_links_that_lead_somewhere(site, link):
 
 
 @pytest.mark.parametrize("link", ["#bottom", "other.html", "more/two%20words.html#top"])
-def test_links_that_lead_nowhere(site, link):
-    assert broken_links(site(f'<a href="{link}">link</a>')) == [f"index.html: {link}"]
+def test_links_that_lead_nowhere(site, tmp_path, link):
+    broken = broken_links(site(f'<a href="{link}">link</a>'))
+    assert broken == [f"{tmp_path / 'index.html'}: {link}"]
 
 
-def test_a_picture_that_is_not_there(site):
-    assert broken_links(site('<img src="a.png">')) == ["index.html: a.png"]
+def test_a_picture_that_is_not_there(site, tmp_path):
+    broken = broken_links(site('<img src="a.png">'))
+    assert broken == [f"{tmp_path / 'index.html'}: a.png"]
 
 
 def test_addresses_elsewhere_are_listed_once(site):
