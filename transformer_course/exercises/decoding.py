@@ -783,6 +783,16 @@ class _TrainingMode(_GreedySteps):
 
 
 @greedy.mistake(
+    "the whole network is called for each token, as in training",
+    observed="The source is encoded once for each token, with dropout on and gradients recorded.",
+    change="Write `with model.inference_mode(network):` around all of it. Call `network.encode` "
+    "once, before the loop, and `network.decode` in it.",
+)
+class _AsInTraining(_TrainingMode, _EncodesInLoop):
+    """Both at once, because who copies a training loop makes both."""
+
+
+@greedy.mistake(
     "the begin token is in the result",
     observed="Every row begins with `bos`.",
     change="Return `target[:, 1:]`.",
@@ -971,6 +981,17 @@ class _BracketsMissing(_LengthScoreSteps):
 class _ExponentOfSix(_LengthScoreSteps):
     def growth(self, length: int, alpha: float) -> float:
         return (5 + length) / 6**alpha
+
+
+@length_score.mistake(
+    "brackets are missing: the power of 6 divides once more",
+    observed="With `alpha=0` all is right, else it is not: `score / a / b` divides by `a` and by "
+    "`b`. The 6 was to make the penalty smaller.",
+    change="Write `((5 + length) / 6) ** alpha`, with brackets around the whole fraction.",
+)
+class _DividesBySixToo(_LengthScoreSteps):
+    def growth(self, length: int, alpha: float) -> float:
+        return (5 + length) ** alpha * 6**alpha
 
 
 @length_score.mistake(
