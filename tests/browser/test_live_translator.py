@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 import torch
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.test_book import PHONE, loaded
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
@@ -177,10 +177,16 @@ def test_another_head_is_another_picture(page, translator, examples):
     assert "layer 0, head 2" in page.locator("#live-in-words").inner_text()
 
 
+def stop_the_clock(page: Page) -> None:
+    """Let the page's time pass only where a test says so, however slow the machine is."""
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+
+
 def test_words_appear_one_by_one(open_page, translator):
     with open_page(PAGE, reduced_motion="no-preference") as opened:
         page = opened.page
-        page.clock.install()
+        stop_the_clock(page)
         ask(page, "the king sleeps")
         words = [*translator.target.tokens(translator.translate(["the king sleeps"])[0]), "<eos>"]
         for number in range(1, len(words) + 1):
@@ -193,7 +199,7 @@ def test_words_appear_one_by_one(open_page, translator):
 def test_a_new_sentence_takes_the_place_of_a_running_one(open_page, translator):
     with open_page(PAGE, reduced_motion="no-preference") as opened:
         page = opened.page
-        page.clock.install()
+        stop_the_clock(page)
         ask(page, "the king sleeps")
         page.clock.run_for(PAUSE)
         ask(page, "she dances")
