@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from tools.live_translator import mirrors
 from tools.stamp import repository, title_and_promise
 from tools.twins import lesson_twins, read_twin
+from transformer_course import plots
 from transformer_course.exercises import catalogues
 
 PLACEHOLDER = re.compile(r"\{\{ (\w+) \}\}")
@@ -25,6 +26,11 @@ def filled(text: str) -> str:
         If a page asks for something that is not in ``TEXTS``.
     """
     return PLACEHOLDER.sub(lambda match: TEXTS[match[1]](), text)
+
+
+def course_map() -> str:
+    """Return the map of the model as HTML; its parts lead to the pages of the lessons."""
+    return plots.course_map(lambda lesson: f"../notebooks/{lesson}.html").html
 
 
 def lessons() -> str:
@@ -91,6 +97,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 TEXTS = {
     "repository": repository,
+    "course_map": course_map,
     "lessons": lessons,
     "questions": questions,
     "timing": timing,

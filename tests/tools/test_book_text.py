@@ -26,6 +26,11 @@ def test_every_lesson_is_linked(name):
         assert f"[](../notebooks/{twin.stem}.ipynb)" in text
 
 
+def test_the_map_leads_to_pages_of_the_book():
+    pages = set(re.findall(r'href="\.\./notebooks/(\w+)\.html"', book_text.course_map()))
+    assert pages == {twin.stem for twin in lesson_twins()[:8]}
+
+
 def test_every_question_has_its_answer():
     text = book_text.questions()
     asked = len(re.findall(r"^\d+\. ", text, re.MULTILINE))
