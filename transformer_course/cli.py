@@ -215,7 +215,7 @@ def _grade(options: argparse.Namespace) -> None:
         write_text(options.csv, grading.table(rows).to_csv(index=False))
     if options.json:
         write_text(options.json, grading.to_json(rows, limits))
-    print(grading.table(rows).to_string(index=False))
+    print(grading.on_screen(rows))
     for mistake, count in grading.frequent_mistakes(rows):
         print(f"{count} x {mistake}")
 

@@ -163,8 +163,8 @@ def test_unknown_mistake_shows_the_smallest_case_and_the_properties():
 
     assert words(double, wrong) == (
         "Not yet: double\n"
-        "Wrong in 3 of 3 cases. The smallest:\n"
-        "Case: `double(tensor of shape [5], float32, 3)`\n"
+        "Wrong in 3 of 3 cases.\n"
+        "Smallest case: `double(tensor of shape [5], float32, 3)`\n"
         "Yours: type and shape are right (tensor of shape [5], float32), values are not\n"
         "Elements [0:5] (! marks what differs):\n"
         "  wanted            yours\n"

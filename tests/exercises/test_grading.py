@@ -10,12 +10,14 @@ import nbformat
 import pytest
 
 from transformer_course.cli import main
-from transformer_course.exercises import grading
+from transformer_course.exercises import catalogues, grading
 from transformer_course.exercises.grading import Limits, Row
 
 LIMITS = Limits(seconds=20, memory=3)
 IMPORT = "from transformer_course.exercises import toy_translation as exercise"
 CHECK = "exercise.noam.check(noam)"
+OTHERS = (name for name in catalogues()["toy_translation"] if name != "noam")
+STUBS = "\n".join(f"def {name}(*arguments): ..." for name in OTHERS)
 RIGHT = """def noam(step, d_model, warmup):
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)"""
 IN_ANSWER = RIGHT.replace("return", "{}\n    return")
@@ -61,6 +63,20 @@ ANSWERS = {
         "",
     ),
 }
+FINDINGS = {
+    "known mistake": "the larger branch is taken",
+    "unknown mistake": "Wrong in 2 of 5 cases.",
+    "syntax error": "`noam` cannot be found: NameError",
+    "crashes": "It stopped with ZeroDivisionError",
+    "exits": "It stopped with SystemExit",
+    "loops in the answer": "It did not end within",
+    "fills the memory": "It stopped with MemoryError",
+    "deletes the class": "is not to be changed while grading",
+    "overwrites the class": "is not to be changed while grading",
+    "starts a program": "no other program while grading",
+    "forks": "no other program while grading",
+    "asks the network": "no network while grading",
+}
 OTHER_FILES = {
     "empty.ipynb": ("", "the file is empty"),
     "damaged.ipynb": ('{"cells": [', "not a notebook"),
@@ -73,7 +89,7 @@ OTHER_FILES = {
 
 
 def write_submission(path: Path, answer: str) -> None:
-    cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, answer, CHECK)]
+    cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, STUBS, answer, CHECK)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
 
 
@@ -129,6 +145,13 @@ def test_each_submission_becomes_its_row(handed_in, rows):
         assert bool(problem) == bool(row.problem), row
 
 
+def test_what_is_wrong_with_an_answer_stands_in_its_row(rows):
+    for row in rows:
+        words = FINDINGS.get(Path(row.submission).stem)
+        assert len(row.findings) == (words is not None), row
+        assert all(finding.startswith("noam: ") and words in finding for finding in row.findings)
+
+
 def test_nothing_is_changed_and_nobody_is_called(handed_in, rows, listener):
     folder, expected = handed_in
     assert {str(p.relative_to(folder)) for p in grading.submissions(folder)} == set(expected)
@@ -143,6 +166,14 @@ def test_the_order_does_not_matter(handed_in, rows):
     random.Random(0).shuffle(shuffled)
     again = list(grading.grade(folder, shuffled, LIMITS, processes=2))
     assert sorted(again, key=lambda row: row.submission) == rows
+
+
+def test_a_row_counts_all_exercises_of_its_lesson(rows):
+    lesson = len(catalogues()["toy_translation"])
+    counts = grading.table(rows).set_index("submission")["of"]
+    assert counts["learner 08/loops in the cell.ipynb"] == lesson
+    assert counts["learner 00/right.ipynb"] == lesson
+    assert counts["empty.ipynb"] == 0
 
 
 def test_mistakes_are_counted(rows):
@@ -161,7 +192,7 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     assert "1 x noam: the larger branch is taken" in shown
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines == [
-        "submission,lesson,solved,of,mistakes,problem",
+        "submission,lesson,solved,of,findings,problem",
         "a.ipynb,toy_translation,1,5,,",
         "b.ipynb,toy_translation,0,5,noam: the larger branch is taken,",
         "c.ipynb,,0,0,,the file is empty",

@@ -28,6 +28,7 @@ from transformer_course.exercises import catalogues
 from transformer_course.exercises.feedback import Feedback, Verdict
 from transformer_course.exercises.submission import Submission, SubmissionError
 
+WIDTH = 60  # characters of a text in the table on the screen
 FILE_LIMIT = 2**28  # bytes; no answer has a reason to write a file at all
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 FILE_EVENTS = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
@@ -70,8 +71,8 @@ class Row:
     lesson
         The lesson's name; empty if it could not be told.
     exercises
-        For each exercise of the lesson: ``verdict``, ``mistakes`` (names of those recognised) and
-        ``feedback``, the words that the learner sees.
+        For each exercise of the lesson: ``verdict``, ``mistakes`` (names of those recognised),
+        ``finding`` (in one sentence) and ``feedback`` (all words that the learner sees).
     problem
         Why the submission could not be graded, or not to its end; empty if it could.
     """
@@ -91,6 +92,12 @@ class Row:
         """The recognised mistakes, each with its exercise."""
         return [f"{name}: {m}" for name, e in self.exercises.items() for m in e["mistakes"]]
 
+    @property
+    def findings(self) -> list[str]:
+        """What is wrong with each wrong answer: its recognised mistakes, or the first sentence."""
+        wrong = {n: e for n, e in self.exercises.items() if e["verdict"] == Verdict.WRONG.value}
+        return [f"{name}: {e['finding']}" for name, e in wrong.items()]
+
 
 def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Return in how many submissions each mistake was recognised, the most frequent first."""
@@ -99,18 +106,29 @@ def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one line per submission: what fits on a screen and into a spreadsheet."""
+    """Return one line per submission, for a spreadsheet."""
     return pd.DataFrame(
         {
             "submission": row.submission,
             "lesson": row.lesson,
             "solved": row.solved,
-            "of": len(row.exercises),
-            "mistakes": "; ".join(row.mistakes),
+            "of": len(catalogues().get(row.lesson, ())),
+            "findings": "; ".join(row.findings),
             "problem": row.problem,
         }
         for row in rows
     )
+
+
+def on_screen(rows: Sequence[Row]) -> str:
+    """Return the table in columns that begin at the left, long texts cut."""
+    texts = table(rows).astype(str)
+    for column in ("findings", "problem"):
+        texts[column] = [
+            text if len(text) <= WIDTH else f"{text[:WIDTH]}..." for text in texts[column]
+        ]
+    aligned = texts.apply(lambda column: column.str.ljust(column.str.len().max()))
+    return aligned.to_string(index=False, justify="left")
 
 
 def to_json(rows: Sequence[Row], limits: Limits) -> str:
@@ -233,6 +251,7 @@ def _described(feedback: Feedback) -> dict[str, Any]:
     return {
         "verdict": feedback.verdict.value,
         "mistakes": list(feedback.mistakes),
+        "finding": " and ".join(feedback.mistakes) or feedback.parts[0].text(),
         "feedback": repr(feedback),
     }
 

@@ -175,8 +175,8 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
     case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,
-        f"Wrong in {len(failing)} of {len(rows)} cases. The smallest:",
-        _call(task, case),
+        f"Wrong in {len(failing)} of {len(rows)} cases.",
+        _call(task, case, "Smallest case"),
         *_difference(difference(right.value, outcome.value)),
         *_properties(task, rows),
         seen=seen,
@@ -202,9 +202,9 @@ def crashed(task: Task, seen: Sequence[Outcome]) -> Feedback:
     return _wrong(task, finding, *parts, _call(task, case), seen=seen)
 
 
-def _call(task: Task, case: Case) -> Sentence:
+def _call(task: Task, case: Case, label: str = "Case") -> Sentence:
     looks_at = f", {case.looks_at}" if case.looks_at else ""
-    return Sentence(f"`{case.call(task.name)}`{looks_at}", "Case")
+    return Sentence(f"`{case.call(task.name)}`{looks_at}", label)
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
