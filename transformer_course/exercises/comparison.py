@@ -167,9 +167,9 @@ def describe(value: Any) -> str:
         return f"NumPy array of shape {list(value.shape)}, {value.dtype}"
     if type(value) in (bool, int, float, str):
         written = f"{value:.7g}" if isinstance(value, float) else repr(value)
-        return f"{_short(written)} ({type(value).__name__})"
+        return f"{short(written)} ({type(value).__name__})"
     if type(value) in (list, tuple, dict):
-        return f"{type(value).__name__} of {len(value)}: {_short(repr(value))}"
+        return f"{type(value).__name__} of {len(value)}: {short(repr(value))}"
     return f"object of type {type(value).__name__}"
 
 
@@ -177,6 +177,7 @@ def _dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """Return a text on one line, cut after 60 characters."""
     text = " ".join(text.split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -25,10 +25,10 @@ import pandas as pd
 import torch
 
 from transformer_course.exercises import catalogues
+from transformer_course.exercises.comparison import short
 from transformer_course.exercises.feedback import Feedback, Verdict
 from transformer_course.exercises.submission import Submission, SubmissionError
 
-WIDTH = 60  # characters of a text in the table on the screen
 FILE_LIMIT = 2**28  # bytes; no answer has a reason to write a file at all
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 FILE_EVENTS = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
@@ -124,9 +124,7 @@ def on_screen(rows: Sequence[Row]) -> str:
     """Return the table in columns that begin at the left, long texts cut."""
     texts = table(rows).astype(str)
     for column in ("findings", "problem"):
-        texts[column] = [
-            text if len(text) <= WIDTH else f"{text[:WIDTH]}..." for text in texts[column]
-        ]
+        texts[column] = texts[column].map(short)
     aligned = texts.apply(lambda column: column.str.ljust(column.str.len().max()))
     return aligned.to_string(index=False, justify="left")
 
