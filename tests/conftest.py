@@ -11,6 +11,14 @@ jaxtyping.install_import_hook(
 )
 
 
+@pytest.fixture(autouse=True)
+def progress_home(tmp_path_factory, monkeypatch):
+    """Keep the progress that right answers record away from the home folder."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(home))
+    return home
+
+
 @pytest.fixture
 def unchecked_signatures() -> Iterator[None]:
     """Switch the signature checks off, so that the course's own words about bad input are heard."""

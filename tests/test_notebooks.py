@@ -143,7 +143,7 @@ def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()",
         "import altair as alt\nalt.Chart(alt.Data(values=[])).mark_point()",
         "import inspect\nprint(inspect.getsourcefile(lambda: None))",
-        "from transformer_course.exercises import progress\nprogress.record('lesson.exercise')",
+        "from transformer_course.checker import progress\nprogress.record('lesson.exercise')",
     )
     twin = write_lesson(tmp_path, *code)
     assert notebooks.build(twin) == []

@@ -14,7 +14,7 @@ import torch
 from packaging.requirements import Requirement
 
 from transformer_course import __version__
-from transformer_course.exercises import progress
+from transformer_course.checker import progress
 from transformer_course.translation import Translator, toy_checkpoint
 from transformer_course.translation.checkpoints import CheckpointError
 

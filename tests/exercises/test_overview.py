@@ -1,4 +1,5 @@
-from transformer_course.exercises import catalogues, overview, progress
+from transformer_course.checker import progress
+from transformer_course.exercises import catalogues, overview
 from transformer_course.syllabus import LESSONS
 
 

@@ -1,17 +1,19 @@
-"""The checker: one catalogue of exercises per lesson, named as the lesson."""
+"""The exercises: a folder for each lesson, a file for each exercise with its known mistakes."""
 
 import importlib
 import pkgutil
 
-from transformer_course.exercises.exercise import Exercise
+from transformer_course.checker.exercise import Exercise
 
 
 def catalogues() -> dict[str, dict[str, Exercise]]:
     """Return every lesson's exercises by name: ``catalogues()["positional_encoding"]``."""
-    found: dict[str, dict[str, Exercise]] = {}
-    for module_info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{module_info.name}")
-        exercises = {e.name: e for e in vars(module).values() if isinstance(e, Exercise)}
-        if exercises:
-            found[module_info.name] = exercises
-    return found
+    lessons = [info.name for info in pkgutil.iter_modules(__path__) if info.ispkg]
+    return {
+        lesson: {
+            exercise.name: exercise
+            for exercise in vars(importlib.import_module(f"{__name__}.{lesson}")).values()
+            if isinstance(exercise, Exercise)
+        }
+        for lesson in lessons
+    }

@@ -1,6 +1,7 @@
 """How far the learner is in each lesson."""
 
-from transformer_course.exercises import catalogues, progress
+from transformer_course.checker import progress
+from transformer_course.exercises import catalogues
 from transformer_course.syllabus import LESSONS
 
 

@@ -1,0 +1,91 @@
+"""Two small exercises, to test the engine with: double a tensor, by a function or a module."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+
+
+def _numbers(*shape: int) -> Tensor:
+    return torch.arange(1.0, 1.0 + torch.Size(shape).numel()).reshape(shape)
+
+
+@exercise(
+    reference=lambda x, times: x * 2**times,
+    cases=[Case((_numbers(2, 3), 1)), Case((_numbers(5), 3)), Case((_numbers(2, 9, 12), 2))],
+    properties=[
+        Property("no result is smaller", lambda value, case: bool((value >= case.inputs[0]).all())),
+        Property("nothing is zero", lambda value, case: bool((value != 0).all())),
+    ],
+    hints=["mild", "stronger", "`x * 2`"],
+)
+def double(x: Tensor, times: int) -> Tensor:
+    """Double x so many times."""
+    return x * 2**times
+
+
+class _Steps:
+    def factor(self, times: int) -> float:
+        return 2.0**times
+
+    def combine(self, x: Tensor, factor: float) -> Tensor:
+        return x * factor
+
+    def __call__(self, x: Tensor, times: int) -> Tensor:
+        return self.combine(x, self.factor(times))
+
+
+@double.mistake("tripled", observed="1 becomes 3.", change="Use `2`.")
+class _Tripled(_Steps):
+    def factor(self, times: int) -> float:
+        return 3.0**times
+
+
+@double.mistake("added", observed="2 becomes 4 and 3 becomes 5.", change="Use `*`.")
+class _Added(_Steps):
+    def combine(self, x: Tensor, factor: float) -> Tensor:
+        return x + factor
+
+
+@double.mistake("squared", observed="3 becomes 9.", change="Use `2`.")
+class _Squared(_Steps):
+    def combine(self, x: Tensor, factor: float) -> Tensor:
+        return x**2
+
+
+@double.mistake("cut", observed="RuntimeError.", change="Do not cut.")
+class _Cut(_Steps):
+    def combine(self, x: Tensor, factor: float) -> Tensor:
+        return x[:1].expand(7, 7, 7) * factor
+
+
+class _Scale(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.weight
+
+
+@exercise(
+    reference=_Scale,
+    cases=[
+        Case((_numbers(2, 3),), construct=(3,)),
+        Case((_numbers(3, 2),), construct=(2,)),
+        Case((_numbers(2, 3),), construct=(3,), observe=lambda m, x: m(x).sum(), looks_at="a sum"),
+    ],
+    properties=[],
+    hints=["mild", "stronger", "strong"],
+)
+class Scale(nn.Module):
+    """Multiply by a weight."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x * weight."""
+        return x * self.weight

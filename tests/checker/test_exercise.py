@@ -1,0 +1,470 @@
+"""The three verbs, and every kind of bad answer that a learner can give."""
+
+import contextlib
+import re
+import threading
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from transformer_course.checker import progress, sandbox
+from transformer_course.checker.exercise import Exercise, shared_mistake
+from transformer_course.checker.feedback import Verdict
+
+from .doubling import Scale, double
+
+
+def words(exercise, candidate):
+    feedback = exercise.check(candidate)
+    assert not feedback.passed
+    return repr(feedback)
+
+
+# Not attempted
+
+
+def stub(x, times): ...
+
+
+def documented_stub(x, times):
+    """Double x."""
+
+
+def passing_stub(x, times):
+    pass
+
+
+def returning_stub(x, times):
+    return ...
+
+
+def raising_stub(x, times):
+    raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    "untouched", [stub, documented_stub, passing_stub, returning_stub, raising_stub]
+)
+def test_stub_gets_a_neutral_note(untouched):
+    feedback = double.check(untouched)
+    assert feedback.verdict is Verdict.NOT_ATTEMPTED
+    assert repr(feedback) == (
+        "Not attempted: double\n"
+        "Write the function in place of `...`, run its cell, then this one. "
+        "`exercise.double.hint()` helps."
+    )
+
+
+def test_module_stub_gets_a_neutral_note():
+    class Stub(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            ...
+
+        def forward(self, x): ...
+
+    assert Scale.check(Stub).verdict is Verdict.NOT_ATTEMPTED
+
+
+def test_an_operation_that_torch_lacks_is_not_a_stub():
+    def lacking(x, times):
+        return torch.ops.aten.hardtanh(x.to(torch.complex64))
+
+    assert double.check(lacking).verdict is Verdict.WRONG
+
+
+# Right
+
+
+def test_right_answer_is_praised_verified_and_recorded():
+    feedback = double.check(lambda x, times: x * 2**times)
+    assert feedback.passed
+    assert "Well done!" in repr(feedback)
+    assert "`double(tensor of shape [2, 3], float32, 1)`: tensor of shape [2, 3], float32" in repr(
+        feedback
+    )
+    assert "nothing is zero" in repr(feedback)
+    assert list(progress.solved()) == ["doubling.double"]
+
+
+def test_a_folder_that_cannot_be_written_does_not_block(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path / "file" / "folder"))
+    feedback = double.check(lambda x, times: x * 2**times)
+    assert feedback.passed
+    assert "This is not saved" in repr(feedback)
+
+
+def test_no_home_folder_does_not_block(monkeypatch):
+    monkeypatch.delenv("TRANSFORMER_COURSE_HOME")
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr("pathlib.Path.home", homeless)
+    feedback = double.check(lambda x, times: x * 2**times)
+    assert feedback.passed
+    assert "This is not saved" in repr(feedback)
+
+
+def test_wrong_answers_record_nothing():
+    double.check(lambda x, times: x)
+    assert progress.solved() == {}
+
+
+def test_a_right_module_passes():
+    assert Scale.check(Scale.task.answer).passed
+
+
+def test_a_function_may_be_a_module_or_a_bound_method():
+    class Doubling(nn.Module):
+        def forward(self, x, times):
+            return x * 2**times
+
+    assert double.check(Doubling()).passed
+    assert double.check(Doubling().forward).passed
+
+
+def test_rounding_is_no_mistake():
+    assert double.check(lambda x, times: x * 2**times * (1 + 1e-5)).passed
+
+
+# Known and unknown mistakes
+
+
+def test_known_mistake_gets_its_name_its_sign_and_the_change():
+    feedback = double.check(lambda x, times: 3**times * x)
+    assert feedback.mistakes == ("tripled",)
+    assert repr(feedback) == (
+        "Not yet: double\n"
+        "Known mistake: tripled\n"
+        "What shows it: 1 becomes 3.\n"
+        "What to change: Use `2`."
+    )
+
+
+def test_two_mistakes_at_once_are_both_named():
+    feedback = double.check(lambda x, times: x + 3**times)
+    assert feedback.mistakes == ("tripled", "added")
+
+
+def test_a_mistake_is_known_by_its_exception_too():
+    feedback = double.check(lambda x, times: x[:1].expand(7, 7, 7) * 2**times)
+    assert feedback.mistakes == ("cut",)
+
+
+def test_unknown_mistake_shows_the_smallest_case_and_the_properties():
+    def wrong(x, times):
+        result = x * 2**times
+        result.flatten()[1] = 0
+        return result
+
+    assert words(double, wrong) == (
+        "Not yet: double\n"
+        "Wrong in 3 of 3 cases.\n"
+        "Smallest case: `double(tensor of shape [5], float32, 3)`\n"
+        "Yours: type and shape are right (tensor of shape [5], float32), values are not\n"
+        "Elements [0:5] (! marks what differs):\n"
+        "  wanted            yours\n"
+        "   8 16 24 32 40     8 0! 24 32 40\n"
+        "Properties of a right answer:\n"
+        "  - FAILS: no result is smaller\n"
+        "  - FAILS: nothing is zero"
+    )
+
+
+# Bad answers, each with one explained sentence
+
+
+def test_nothing_to_check():
+    assert "There is nothing to check" in repr(double.check())
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (None, "you gave None"),
+        ("double", "you gave a text, in quotes"),
+        (torch.ones(2), "you gave the result of a call, tensor of shape [2], float32"),
+        (3, "you gave the result of a call, 3 (int)"),
+        (Scale.task.answer, "you gave the class `Scale`"),
+        (lambda x: x, "must accept `(x, times)`; yours accepts `(x)`"),
+        (lambda x, y, z: x, "must accept `(x, times)`; yours accepts `(x, y, z)`"),
+    ],
+)
+def test_what_is_no_fitting_function(given, complaint):
+    assert complaint in words(double, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (None, "you gave None"),
+        (Scale.task.answer(3), "You gave an object made from your class"),
+        (stub, "you gave a function"),
+        (dict, "must be a module: `class dict(nn.Module):`"),
+        (nn.Identity, None),
+        (nn.Bilinear, "`__init__` must accept `(width)`; yours accepts `(in1_features,"),
+        (nn.MultiheadAttention, "`__init__` must accept"),
+    ],
+)
+def test_what_is_no_fitting_class(given, complaint):
+    if complaint:
+        assert complaint in words(Scale, given)
+    else:
+        assert not Scale.check(given).passed
+
+
+def test_forward_with_too_few_parameters():
+    class NoInput(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+
+        def forward(self):
+            return 0
+
+    assert "`forward` must accept `(self, x)`; yours accepts `(self)`" in words(Scale, NoInput)
+
+
+def test_parameters_with_other_names_and_shapes():
+    class Other(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.gain = nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            return x * self.gain
+
+    class Wide(Scale.task.answer):
+        def __init__(self, width):
+            super().__init__(1)
+
+    assert "no parameter is named `weight`; its shape should be [3]" in words(Scale, Other)
+    assert "`gain` of shape [3] should not be there" in words(Scale, Other)
+    assert "`weight` has shape [1]; [3] is wanted" in words(Scale, Wide)
+
+
+def test_of_many_wrong_parameters_a_few_are_named():
+    class Stack(Scale.task.answer):
+        def __init__(self, width):
+            super().__init__(width)
+            self.stack = nn.ParameterList(torch.ones(width) for _ in range(9))
+
+    answer = words(Scale, Stack)
+    assert "`stack.2` of shape [3] should not be there\n  - and 6 more like these" in answer
+    assert "stack.3" not in answer
+
+
+def test_exception_shows_the_learners_own_line():
+    def helper(x):
+        return x @ torch.ones(7)
+
+    def crashing(x, times):
+        return helper(x) * 2
+
+    feedback = words(double, crashing)
+    line = helper.__code__.co_firstlineno + 1
+    assert "It stopped with RuntimeError: size mismatch" in feedback
+    assert f"Your line {line}:\n    return x @ torch.ones(7)\n" in feedback
+    assert "Case: `double(tensor of shape [2, 3], float32, 1)`" in feedback
+
+
+@pytest.mark.parametrize(
+    ("code", "explanation"),
+    [
+        ("undefined_name", "This name has no value yet"),
+        ("1 / 0", "divided by zero"),
+        ("x[9]", "An index lies beyond the end"),
+        ("x.sum(dim=5)", "A tensor has fewer axes than expected"),
+        ("x + torch.ones(7)", "Two shapes do not fit"),
+        ("print('a')['b']", "A value is None here"),
+        ("print('a').shape", "A value is None here"),
+        ("x.shapes", "no such name"),
+        ("f(x, times)", "calls itself without end"),
+        ("exit(3)", "This ends Python"),
+    ],
+)
+def test_exceptions_are_explained(code, explanation):
+    names = {"torch": torch}
+    exec(f"def f(x, times):\n    return {code}\n", names)
+    assert explanation in words(double, names["f"])
+
+
+def test_addresses_are_left_out_so_that_outputs_are_stable():
+    def addressed(x, times):
+        raise ValueError(object())
+
+    feedback = words(double, addressed)
+    assert "ValueError: <object object>" in feedback
+
+
+def test_missing_super_init_is_explained():
+    class Forgetful(nn.Module):
+        def __init__(self, width):
+            self.weight = nn.Parameter(torch.ones(width))
+
+        def forward(self, x):
+            return x * self.weight
+
+    feedback = words(Scale, Forgetful)
+    assert "`super().__init__()` must come first" in feedback
+    assert "self.weight = nn.Parameter(torch.ones(width))" in feedback
+
+
+@pytest.mark.parametrize(
+    ("answer", "complaint"),
+    [
+        (lambda x, times: print(end=""), "Yours: None; is a `return` missing?"),
+        (lambda x, times: (x * 2**times).tolist(), "make it a torch tensor"),
+        (lambda x, times: (x * 2**times).numpy(), "Yours: NumPy array of shape"),
+        (lambda x, times: (x, x), "Yours: tuple of 2"),
+        (lambda x, times: (y for y in x), "Yours: object of type generator"),
+        (lambda x, times: stub, "Yours: object of type function"),
+        (lambda x, times: 2.0, "Yours: 2 (float)"),
+        (lambda x, times: (x * 2**times)[:1], "Yours: tensor of shape [1], float32"),
+        (lambda x, times: (x * 2**times).to(torch.complex64), "complex64"),
+        (lambda x, times: (x * 2**times).to("meta"), "on meta"),
+        (lambda x, times: (x * 2**times).double(), "dtype is `float64` and `float32` is wanted"),
+        (lambda x, times: (x * 2**times).int(), "dtype is `int32` and `float32` is wanted"),
+        (lambda x, times: x * float("nan"), "NaN comes from 0/0"),
+        (lambda x, times: (x * 2**times).requires_grad_(), "they carry an autograd graph"),
+        (lambda x, times: x.mul_(2**times), "changes its arguments in place"),
+        (lambda x, times: x.mul_(7), "changes its arguments in place"),
+        (lambda x, times: x + torch.rand(()), "drawn at random"),
+        (lambda x, times: x + np.random.rand(), "drawn at random"),
+    ],
+)
+def test_results_that_are_not_what_is_wanted(answer, complaint):
+    assert complaint in words(double, answer)
+
+
+def test_a_lost_graph_is_reported():
+    class Detached(Scale.task.answer):
+        def forward(self, x):
+            return super().forward(x).detach()
+
+    assert "the autograd graph is lost" in words(Scale, Detached)
+
+
+def test_state_that_leaks_between_calls():
+    calls = []
+
+    def counting(x, times):
+        calls.append(1)
+        return x * 2**times * len(calls)
+
+    assert "remembered between calls" in words(double, counting)
+
+
+def test_state_that_leaks_through_the_returned_tensor():
+    total = torch.zeros(2, 3)
+
+    def accumulating(x, times):
+        return total.add_(1)
+
+    assert "remembered between calls" in words(double, accumulating)
+
+
+def test_prints_are_shown_once_and_cut(capsys):
+    def chatty(x, times):
+        print("shape", tuple(x.shape))
+        print("y" * 1000)
+        return x * 2**times
+
+    feedback = double.check(chatty)
+    assert feedback.passed
+    assert repr(feedback).count("shape (") == 1
+    assert "first such case, the beginning" in repr(feedback)
+    assert len(repr(feedback)) < 1000
+    assert capsys.readouterr() == ("", "")
+
+
+def endless(x, times):
+    while True:
+        pass
+
+
+def endless_and_swallowing(x, times):
+    while True:
+        with contextlib.suppress(Exception):
+            times += 1
+
+
+def endless_and_printing(x, times):
+    while True:
+        print("y")
+
+
+def sleeping(x, times):
+    import time
+
+    time.sleep(60)
+
+
+@pytest.mark.parametrize(
+    "answer", [endless, endless_and_swallowing, endless_and_printing, sleeping]
+)
+def test_endless_loop_ends(answer, monkeypatch):
+    monkeypatch.setattr(sandbox, "TIME_LIMIT", 0.2)
+    feedback = words(double, answer)
+    assert "It did not end within" in feedback
+    assert re.search(r"Your line \d+:\n    \w", feedback)
+
+
+def test_endless_loop_ends_in_another_thread(monkeypatch):
+    monkeypatch.setattr(sandbox, "TIME_LIMIT", 0.2)
+    heard = []
+    thread = threading.Thread(target=lambda: heard.append(words(double, endless)))
+    thread.start()
+    thread.join(10)
+    assert "It did not end within" in heard[0]
+
+
+def test_the_stop_button_still_works():
+    def stopped(x, times):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        double.check(stopped)
+
+
+# Hints and solution
+
+
+def test_hints_go_from_mild_to_strong_and_stay_at_the_last():
+    said = [repr(double.hint()) for _ in range(4)]
+    assert said[0] == "Hint: double\n1 of 3: mild"
+    assert said[1] == "Hint: double\n2 of 3: stronger"
+    assert said[2].startswith("Hint: double\n3 of 3: `x * 2`\nThat was the last hint")
+    assert said[3] == said[2]
+
+
+def test_solution_is_the_source_without_the_decorator():
+    assert double.solution().code == (
+        "def double(x: Tensor, times: int) -> Tensor:\n"
+        '    """Double x so many times."""\n'
+        "    return x * 2**times"
+    )
+    assert Scale.solution().code.startswith("class Scale(nn.Module):\n")
+
+
+def test_a_mistake_shared_by_exercises_is_combined_with_the_steps_of_each():
+    class Steps:
+        def __call__(self, x, times):
+            return x * self.factor()
+
+    exercises = {Exercise(double.task): Steps, Exercise(double.task): Steps}
+
+    @shared_mistake(exercises, "tenfold", observed="seen", change="change")
+    class Tenfold:
+        def factor(self):
+            return 10
+
+    for each in exercises:
+        assert each.check(lambda x, times: 10 * x).mistakes == ("tenfold",)
+
+
+def test_an_exercise_says_what_it_can_do():
+    assert repr(double) == "Exercise double: .check(double), .hint(), .solution()"

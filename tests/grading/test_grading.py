@@ -1,0 +1,226 @@
+"""A class hands in right, wrong and hostile notebooks: each becomes the row that it should."""
+
+import json
+import os
+import random
+import socket
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from transformer_course.cli import main
+from transformer_course.exercises import catalogues, grading
+from transformer_course.grading.grading import Limits, Row
+
+LIMITS = Limits(seconds=20, memory=3)
+IMPORT = "from transformer_course.exercises import toy_translation as exercise"
+CHECK = "exercise.noam.check(noam)"
+OTHERS = (name for name in catalogues()["toy_translation"] if name != "noam")
+STUBS = "\n".join(f"def {name}(*arguments): ..." for name in OTHERS)
+RIGHT = """def noam(step, d_model, warmup):
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)"""
+IN_ANSWER = RIGHT.replace("return", "{}\n    return")
+
+SOLVED, UNSOLVED = 1, 0
+# What an answer's cell holds, how many exercises are solved then, and words of the problem.
+ANSWERS = {
+    "right": (RIGHT, SOLVED, ""),
+    "known mistake": (RIGHT.replace("min(", "max("), UNSOLVED, ""),
+    "unknown mistake": (RIGHT.replace("-1.5", "-1.25"), UNSOLVED, ""),
+    "stub": ("def noam(step, d_model, warmup): ...", UNSOLVED, ""),
+    "syntax error": ("def noam(:", UNSOLVED, ""),
+    "crashes": (IN_ANSWER.format("1 / 0"), UNSOLVED, ""),
+    "exits": (IN_ANSWER.format("raise SystemExit"), UNSOLVED, ""),
+    "loops in the answer": (IN_ANSWER.format("while True: pass"), UNSOLVED, ""),
+    "loops in the cell": (RIGHT + "\nwhile True: pass", UNSOLVED, "did not end within 20 seconds"),
+    "ends Python": (IN_ANSWER.format("import os; os._exit(0)"), UNSOLVED, "broke off"),
+    "segmentation fault": (
+        IN_ANSWER.format("import ctypes; ctypes.string_at(0)"),
+        UNSOLVED,
+        "broke off",
+    ),
+    "stop button": (IN_ANSWER.format("raise KeyboardInterrupt"), UNSOLVED, "broke off"),
+    "fills the memory": (IN_ANSWER.format("bytearray(2**40)"), UNSOLVED, ""),
+    "prints a megabyte": (IN_ANSWER.format("print('x' * 2**20)"), SOLVED, ""),
+    "prints in the cell": ("print('x' * 2**20)\n" + RIGHT, SOLVED, ""),
+    "deletes its folder": (
+        "import os\nfor name in os.listdir(): os.remove(name)\n" + RIGHT,
+        SOLVED,
+        "",
+    ),
+    "deletes the class": (
+        IN_ANSWER.format("import shutil; shutil.rmtree(FOLDER)"),
+        UNSOLVED,
+        "",
+    ),
+    "overwrites the class": (IN_ANSWER.format("open(FILE, 'w')"), UNSOLVED, ""),
+    "starts a program": (IN_ANSWER.format("import os; os.system('true')"), UNSOLVED, ""),
+    "forks": (IN_ANSWER.format("import os; os.fork()"), UNSOLVED, ""),
+    "asks the network": (
+        IN_ANSWER.format("import socket; socket.create_connection(('127.0.0.1', PORT))"),
+        UNSOLVED,
+        "",
+    ),
+}
+FINDINGS = {
+    "known mistake": "the larger branch is taken",
+    "unknown mistake": "Wrong in 2 of 5 cases.",
+    "syntax error": "`noam` cannot be found: NameError",
+    "crashes": "It stopped with ZeroDivisionError",
+    "exits": "It stopped with SystemExit",
+    "loops in the answer": "It did not end within",
+    "fills the memory": "It stopped with MemoryError",
+    "deletes the class": "is not to be changed while grading",
+    "overwrites the class": "is not to be changed while grading",
+    "starts a program": "no other program while grading",
+    "forks": "no other program while grading",
+    "asks the network": "no network while grading",
+}
+OTHER_FILES = {
+    "empty.ipynb": ("", "the file is empty"),
+    "damaged.ipynb": ('{"cells": [', "not a notebook"),
+    "essay.pdf": ("%PDF-1.7", "not a notebook"),
+    "no lesson.ipynb": (
+        nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")])),
+        "no lesson of the course",
+    ),
+}
+
+
+def write_submission(path: Path, answer: str) -> None:
+    cells = [nbformat.v4.new_code_cell(source) for source in (IMPORT, STUBS, answer, CHECK)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
+@pytest.fixture(scope="module")
+def listener():
+    """Accept connections on this machine, so that a successful one would be noticed."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def handed_in(tmp_path_factory, listener) -> tuple[Path, dict[str, tuple[int, str]]]:
+    """Return a folder of 50 submissions, and for each what is solved and the problem."""
+    folder = tmp_path_factory.mktemp("class")
+    expected = {}
+    kinds = [*ANSWERS, *(["right"] * 10), *(["known mistake"] * 8), *(["stub"] * 6)]
+    for number, kind in enumerate(kinds):
+        answer, solved, problem = ANSWERS[kind]
+        name = f"learner {number:02}/{kind}.ipynb"
+        path = folder / name
+        path.parent.mkdir()
+        for placeholder, value in (
+            ("FOLDER", repr(str(folder))),
+            ("FILE", repr(str(path))),
+            ("PORT", str(listener.getsockname()[1])),
+        ):
+            answer = answer.replace(placeholder, value)
+        write_submission(path, answer)
+        expected[name] = (solved, problem)
+    for name, (content, problem) in OTHER_FILES.items():
+        (folder / name).write_text(content)
+        expected[name] = (0, problem)
+    (folder / "nothing handed in").mkdir()
+    expected["nothing handed in"] = (0, "holds no notebook")
+    assert len(expected) == 50
+    return folder, expected
+
+
+@pytest.fixture(scope="module")
+def rows(handed_in) -> list[Row]:
+    folder, _ = handed_in
+    return list(grading.grade(folder, grading.submissions(folder), LIMITS, processes=2))
+
+
+def test_each_submission_becomes_its_row(handed_in, rows):
+    _, expected = handed_in
+    assert [row.submission for row in rows] == sorted(expected)
+    for row in rows:
+        solved, problem = expected[row.submission]
+        assert row.solved == solved, row
+        assert problem in row.problem, row
+        assert bool(problem) == bool(row.problem), row
+
+
+def test_what_is_wrong_with_an_answer_stands_in_its_row(rows):
+    for row in rows:
+        words = FINDINGS.get(Path(row.submission).stem)
+        assert len(row.findings) == (words is not None), row
+        assert all(finding.startswith("noam: ") and words in finding for finding in row.findings)
+
+
+def test_nothing_is_changed_and_nobody_is_called(handed_in, rows, listener):
+    folder, expected = handed_in
+    assert {str(p.relative_to(folder)) for p in grading.submissions(folder)} == set(expected)
+    assert all(path.stat().st_size for path in folder.rglob("learner*/*.ipynb"))
+    with pytest.raises(TimeoutError):
+        listener.accept()
+
+
+def test_the_order_does_not_matter(handed_in, rows):
+    folder, _ = handed_in
+    shuffled = grading.submissions(folder)
+    random.Random(0).shuffle(shuffled)
+    again = list(grading.grade(folder, shuffled, LIMITS, processes=2))
+    assert sorted(again, key=lambda row: row.submission) == rows
+
+
+def test_a_row_counts_all_exercises_of_its_lesson(rows):
+    lesson = len(catalogues()["toy_translation"])
+    counts = grading.table(rows).set_index("submission")["of"]
+    assert counts["learner 08/loops in the cell.ipynb"] == lesson
+    assert counts["learner 00/right.ipynb"] == lesson
+    assert counts["empty.ipynb"] == 0
+
+
+def test_mistakes_are_counted(rows):
+    assert grading.frequent_mistakes(rows) == [("noam: the larger branch is taken", 9)]
+
+
+def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for name, answer in (("a", RIGHT), ("b", RIGHT.replace("min(", "max("))):
+        write_submission(folder / f"{name}.ipynb", answer)
+    (folder / "c.ipynb").write_text("")
+    out = ["--csv", str(tmp_path / "out.csv"), "--json", str(tmp_path / "out.json")]
+    assert main(["grade", str(folder), *out]) == 0
+    shown = capsys.readouterr().out
+    assert "1 x noam: the larger branch is taken" in shown
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines == [
+        "submission,lesson,solved,of,findings,problem",
+        "a.ipynb,toy_translation,1,5,,",
+        "b.ipynb,toy_translation,0,5,noam: the larger branch is taken,",
+        "c.ipynb,,0,0,,the file is empty",
+    ]
+    stored = json.loads((tmp_path / "out.json").read_text())
+    assert "Well done" in stored["submissions"][0]["exercises"]["noam"]["feedback"]
+    assert all(word in shown for word in ("a.ipynb", "toy_translation", "the file is empty"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["missing"], "not a folder"),
+        (["empty"], "is empty"),
+        ([".", "--seconds", "0"], "above zero"),
+        ([".", "--memory", "nan"], "above zero"),
+        ([".", "--processes", "0"], "at least 1"),
+    ],
+)
+def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert main(["grade", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
+    write = (str(tmp_path / "ab" / "file"), "w", os.O_WRONLY)
+    grading._refuse(str(tmp_path / "ab"), "open", write)
+    with pytest.raises(PermissionError, match="not to be changed"):
+        grading._refuse(str(tmp_path / "a"), "open", write)

@@ -1,0 +1,108 @@
+"""The text of a model answer, and the wrong answers that it becomes when some of it is edited."""
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+# Edited text has a file's name of its own, so that nobody takes a line of it for the learner's.
+EDITED_FILE = "<edited answer>"
+TOKEN = re.compile(r"\w+|\s+|.")
+
+
+@dataclass(frozen=True)
+class Edit:
+    """The characters of a text from ``start`` up to ``stop`` become ``new``."""
+
+    start: int
+    stop: int
+    new: str
+
+    def overlaps(self, other: "Edit") -> bool:
+        """Whether the two cannot be made together: they share characters, or begin at one place."""
+        return self.start == other.start or (self.start < other.stop and other.start < self.stop)
+
+
+class AnswerText:
+    """The text of a model answer.
+
+    Parameters
+    ----------
+    answer
+        A function or class, with or without decorators.
+    parts
+        Texts of other answers that this one calls, by the names under which it calls them, such as
+        ``{"model.padding_mask": ...}``. They come first and can be edited as well: a mistake in a
+        part is a mistake in the whole.
+    """
+
+    def __init__(self, answer: Callable, parts: Mapping[str, "AnswerText"]) -> None:
+        self.answer = answer
+        self.parts = parts
+
+    @cached_property
+    def definition(self) -> str:
+        """The answer alone, without its decorators."""
+        lines = textwrap.dedent(inspect.getsource(self.answer)).splitlines()
+        (definition,) = ast.parse("\n".join(lines)).body
+        return "\n".join(lines[definition.lineno - 1 :])
+
+    @cached_property
+    def text(self) -> str:
+        """What can be edited: the parts, then the answer."""
+        return "\n\n\n".join([*(part.text for part in self.parts.values()), self.definition])
+
+    def edit(self, old: str, new: str) -> Edit:
+        """Return the replacement of ``old`` by ``new``, less the tokens in which both begin or end.
+
+        So an edit can show enough of a line to be found and read, and touches no more than it
+        changes.
+
+        Raises
+        ------
+        ValueError
+            If the text does not contain ``old`` exactly once, or nothing would change.
+        """
+        if self.text.count(old) != 1 or old == new:
+            raise ValueError(
+                f"an edit must change what occurs once in the answer; {old!r} occurs "
+                f"{self.text.count(old)} times and becomes {new!r}."
+            )
+        before, after = TOKEN.findall(old), TOKEN.findall(new)
+        first = _shared(before, after)
+        last = _shared(before[first:][::-1], after[first:][::-1])
+        start = self.text.index(old) + len("".join(before[:first]))
+        changed = slice(first, -last or None)
+        return Edit(start, start + len("".join(before[changed])), "".join(after[changed]))
+
+    def edited(self, edits: Iterable[Edit]) -> Callable:
+        """Execute the edited text and return what it defines.
+
+        Raises
+        ------
+        SyntaxError
+            If it is not Python any more.
+        """
+        text = self.text
+        for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+            text = text[: edit.start] + edit.new + text[edit.stop :]
+        names = dict(vars(sys.modules[self.answer.__module__]))
+        for part in self.parts.values():
+            names |= vars(sys.modules[part.answer.__module__])
+        exec(compile(text, EDITED_FILE, "exec", dont_inherit=True), names)
+        for path in self.parts:
+            module, _, name = path.rpartition(".")
+            names[module] = SimpleNamespace(**{**vars(names[module]), name: names[name]})
+        return names[self.answer.__name__]
+
+
+def _shared(one: list[Any], other: list[Any]) -> int:
+    """Count the items in which two lists begin alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -1,0 +1,89 @@
+"""The cases in which an answer is compared with the reference, and what holds in all of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.checker.comparison import describe
+
+
+def vectors(*shape: int, seed: int = 0) -> Tensor:
+    """Return normal random numbers, the same ones every time."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def result(code: Callable, *inputs: Any) -> Any:
+    """Observe what a call returns."""
+    return code(*inputs)
+
+
+def in_double_precision(module: nn.Module, *inputs: Tensor) -> Any:
+    """Observe what a module returns in float64."""
+    return module.double()(*(x.double() if x.is_floating_point() else x for x in inputs))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One configuration in which a function, or a module built for it, is called.
+
+    Attributes
+    ----------
+    inputs
+        Arguments of the call.
+    construct
+        Arguments of the module's constructor; None for a function.
+    observe
+        ``observe(function_or_module, *inputs)`` returns what is compared: a tensor, a number, or
+        a list, tuple or dict of those.
+    looks_at
+        What ``observe`` looks at, in words; empty for the result of a call.
+    inject
+        Whether the module gets the reference's parameters; False keeps its own initial ones.
+    training
+        Whether the module is in training mode.
+    written
+        The call as it is shown, behind the name; empty writes the arguments as code.
+    """
+
+    inputs: tuple = ()
+    construct: tuple | None = None
+    observe: Callable[..., Any] = result
+    looks_at: str = ""
+    inject: bool = True
+    training: bool = False
+    written: str = ""
+
+    def call(self, name: str) -> str:
+        """Write the call as code: ``Embeddings(7, 4, 0)(tensor of shape [2, 3], int64)``."""
+        if self.written:
+            return name + self.written
+        constructed = "" if self.construct is None else f"({_arguments(self.construct)})"
+        return f"{name}{constructed}({_arguments(self.inputs)})"
+
+
+def _arguments(values: tuple) -> str:
+    return ", ".join(_argument(value) for value in values)
+
+
+def _argument(value: Any) -> str:
+    return describe(value) if isinstance(value, Tensor) or len(repr(value)) > 60 else repr(value)
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that holds for every right result.
+
+    Attributes
+    ----------
+    statement
+        What holds, in a few words.
+    holds
+        ``holds(value, case)`` tells whether it does. It is asked about results of the right type
+        and shape, in the cases that look at the result of a call.
+    """
+
+    statement: str
+    holds: Callable[[Any, Case], bool]

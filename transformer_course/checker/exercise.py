@@ -1,0 +1,199 @@
+"""An exercise and its three verbs: check, hint and solution."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.checker import judge, progress, reports
+from transformer_course.checker.answers import AnswerText
+from transformer_course.checker.candidates import NOTHING, complaint
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.feedback import Feedback, Source
+from transformer_course.checker.mistakes import Catalogue, Mistake, same_behaviour
+from transformer_course.checker.originals import original_functions
+from transformer_course.checker.sandbox import Outcome, is_stub, run, untouched_globals
+from transformer_course.checker.task import Task
+
+
+class Exercise:
+    """A function or module to write, and the knowledge to judge it.
+
+    Made by decorating a model answer with :func:`exercise`.
+    """
+
+    def __init__(self, task: Task, parts: Mapping[str, "Exercise"]) -> None:
+        self.task = task
+        self.name = task.name
+        self.answer = AnswerText(task.answer, {path: part.answer for path, part in parts.items()})
+        self.catalogue = Catalogue(self.run_case)
+        self._wanted: list[Outcome] = []
+        self._hints_given = 0
+        self._weights: dict[tuple, dict[str, Tensor]] = {}
+
+    def __repr__(self) -> str:
+        return f"Exercise {self.name}: .check({self.name}), .hint(), .solution()"
+
+    def check(self, candidate: Any = NOTHING) -> Feedback:
+        """Judge the learner's function or class.
+
+        Nothing that the learner's code does makes this raise, except that KeyboardInterrupt, the
+        stop button, passes through.
+
+        Returns
+        -------
+        Feedback
+            A notebook displays it when it is the last line of a cell; elsewhere, print it.
+            ``feedback.passed`` says whether the exercise is solved.
+        """
+        if words := complaint(self.task, candidate):
+            return reports.unsuitable(self.task, words)
+        if is_stub(candidate.forward if self.task.wants_module else candidate):
+            return reports.not_attempted(self.task)
+        with original_functions(), untouched_globals():
+            return self._examine(candidate)
+
+    def _examine(self, candidate: Callable) -> Feedback:
+        # The reference goes first: what torch loads on first use is not on the learner's clock.
+        wanted = self._wanted_outcomes()
+        seen = self._outcomes(candidate)
+        if not all(outcome.attempted for outcome in seen):
+            return reports.not_attempted(self.task)
+        return self._judge(seen, wanted)
+
+    def _wanted_outcomes(self) -> list[Outcome]:
+        if not self._wanted:
+            numbers = range(len(self.task.cases))
+            self._wanted = [self.run_case(self.task.reference, number) for number in numbers]
+        return self._wanted
+
+    def _outcomes(self, candidate: Callable) -> list[Outcome]:
+        """Run the cases, but none after one that never ended."""
+        outcomes: list[Outcome] = []
+        for case in self.task.cases:
+            outcomes.append(self._run(candidate, case, trusted=False))
+            if outcomes[-1].timed_out:
+                break
+        return outcomes
+
+    def _judge(self, seen: list[Outcome], wanted: list[Outcome]) -> Feedback:
+        if seen[-1].timed_out:
+            return reports.crashed(self.task, seen)
+        if not all(map(same_behaviour, wanted, seen)):
+            known = self.catalogue.diagnose(seen, wanted)
+            if known:
+                return reports.known_mistake(self.task, known, seen)
+            return reports.unknown_mistake(self.task, seen, wanted)
+        if faults := judge.faults(self.task, seen, wanted):
+            return reports.faulty(self.task, faults, seen)
+        saved = progress.record(f"{self.task.lesson}.{self.name}")
+        return reports.right(self.task, seen, saved)
+
+    def run_case(self, candidate: Callable, number: int) -> Outcome:
+        """Run an implementation of the course's own in one case, within untouched_globals()."""
+        return self._run(candidate, self.task.cases[number], trusted=True)
+
+    def _run(self, candidate: Callable, case: Case, *, trusted: bool) -> Outcome:
+        def prepare() -> Callable:
+            if case.construct is None:
+                return candidate
+            weights = self._reference_weights(case.construct)
+            torch.default_generator.manual_seed(1)  # equal weights for every candidate
+            module = candidate(*case.construct)
+            if case.inject:
+                _copy_parameters(weights, module)
+            return module.train(case.training)
+
+        return run(prepare, case.observe, case.inputs, trusted=trusted)
+
+    def _reference_weights(self, construct: tuple) -> dict[str, Tensor]:
+        """Make the reference once: a check constructs hundreds of modules to compare with it."""
+        if construct not in self._weights:
+            self._weights[construct] = dict(self.task.reference(*construct).named_parameters())
+        return self._weights[construct]
+
+    def hint(self) -> Feedback:
+        """Return the next hint, from mild to strong; after the last one, the last again."""
+        self._hints_given = min(self._hints_given + 1, len(self.task.hints))
+        return reports.hint(self.task, self._hints_given)
+
+    def solution(self) -> Source:
+        """Return the source of a model answer, which can stand in place of the stub."""
+        return Source(self.answer.definition)
+
+    @property
+    def mistakes(self) -> list[Mistake]:
+        """The known mistakes, the commonest first."""
+        return self.catalogue.mistakes
+
+    def mistake(
+        self,
+        name: str,
+        *,
+        observed: str,
+        change: str,
+        edits: Sequence[tuple[str, str]] = (),
+        body: Callable | None = None,
+    ) -> None:
+        """Add a mistake to the catalogue.
+
+        Parameters
+        ----------
+        name, observed, change
+            What to say; see :class:`Mistake`.
+        edits
+            Pairs (old, new): what stands in place of what in the model answer.
+        body
+            A whole wrong answer instead, where another algorithm is used.
+        """
+        self.mistakes.append(Mistake(name, observed, change, self.answer, tuple(edits), body))
+
+    def shares(
+        self,
+        other: "Exercise",
+        name: str,
+        *,
+        edits: Sequence[tuple[str, str]] = (),
+        body: Callable | None = None,
+    ) -> None:
+        """Add a mistake of another exercise in the same words; without edits, by the same ones."""
+        mistake = next(mistake for mistake in other.mistakes if mistake.name == name)
+        self.mistake(
+            name,
+            observed=mistake.observed,
+            change=mistake.change,
+            edits=edits or (() if body else mistake.replacements),
+            body=body,
+        )
+
+
+def exercise(
+    *,
+    reference: Callable,
+    cases: Sequence[Case],
+    hints: Sequence[str],
+    properties: Sequence[Property] = (),
+    parts: Mapping[str, Exercise] | None = None,
+) -> Callable[[Callable], Exercise]:
+    """Turn the decorated model answer into an exercise.
+
+    Parameters
+    ----------
+    reference, cases, hints, properties
+        See :class:`Task`.
+    parts
+        Exercises whose answers this one calls, by the names under which it calls them: their text
+        can be edited too.
+    """
+    return lambda answer: Exercise(
+        Task(answer, reference, tuple(cases), tuple(hints), tuple(properties)), parts or {}
+    )
+
+
+def _copy_parameters(weights: dict[str, Tensor], module: nn.Module) -> None:
+    """Copy the weights whose name and shape fit; the others are reported by their names."""
+    with torch.no_grad():
+        for name, parameter in module.named_parameters():
+            if name in weights and weights[name].shape == parameter.shape:
+                parameter.copy_(weights[name])

@@ -1,0 +1,57 @@
+"""What is wrong with an answer whose values are all right, or hold no mistake that is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.comparison import technical_difference
+from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.task import Task
+
+
+def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
+    """Say in a sentence each what is wrong though all values are right, the most serious first."""
+    found = [unsteady(seen)]
+    found += [technical_difference(w.value, s.value) for w, s in zip(wanted, seen, strict=True)]
+    found += [
+        f"This should hold, but does not: {p.statement}." for p in broken_properties(task, seen)
+    ]
+    return list(dict.fromkeys(sentence for sentence in found if sentence))  # each one once
+
+
+def broken_properties(task: Task, seen: Sequence[Outcome]) -> list[Property]:
+    """Return the properties that fail for a result; some cases look at something else."""
+    results = [
+        (outcome.value, case)
+        for case, outcome in zip(task.cases, seen, strict=True)
+        if not case.looks_at
+    ]
+    return [p for p in task.properties if not all(_holds(p, *result) for result in results)]
+
+
+def _holds(each: Property, value: Any, case: Case) -> bool:
+    try:
+        return bool(each.holds(value, case))
+    except Exception:  # such as arithmetic that the result's dtype does not know
+        return False
+
+
+def unsteady(seen: Sequence[Outcome]) -> str | None:
+    """Say why calls with equal arguments need not give equal results."""
+    repeated = {outcome.repeated for outcome in seen}
+    if any(outcome.changed_input for outcome in seen):
+        return (
+            "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
+            "`x += 1` or `x.add_(1)`."
+        )
+    if "remembered" in repeated:
+        return (
+            "A second call with equal arguments gives another result: something is remembered "
+            "between calls, such as a global variable, a default argument or a changed weight."
+        )
+    if "random" in repeated:
+        return (
+            "Two calls with equal arguments give different results: something is drawn at random "
+            "that should not be."
+        )
+    return None

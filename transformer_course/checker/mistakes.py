@@ -1,0 +1,142 @@
+"""Known mistakes: wrong answers, recognised by what they compute."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from transformer_course.checker.answers import AnswerText, Edit
+from transformer_course.checker.comparison import difference
+from transformer_course.checker.sandbox import Outcome
+
+PAIRS_TRIED = 300  # a check should answer within a second, and each pair is run
+
+
+@dataclass(frozen=True, eq=False)
+class Mistake:
+    """A wrong answer, and what to say to whoever wrote it.
+
+    Attributes
+    ----------
+    name
+        The mistake in a few words.
+    observed
+        What gives it away, with numbers where there are some.
+    change
+        One sentence on what to change.
+    answer
+        The right answer.
+    replacements
+        Pairs (old, new): what stands in place of what in the right answer.
+    body
+        A whole wrong answer, where it is not the right one with a few words changed.
+    """
+
+    name: str
+    observed: str
+    change: str
+    answer: AnswerText
+    replacements: Sequence[tuple[str, str]] = ()
+    body: Callable | None = None
+
+    @cached_property
+    def edits(self) -> tuple[Edit, ...]:
+        """The replacements, each at its place."""
+        return tuple(itertools.starmap(self.answer.edit, self.replacements))
+
+    @cached_property
+    def candidate(self) -> Callable:
+        """What can be checked."""
+        return self.body or self.answer.edited(self.edits)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two mistakes made at once."""
+
+    mistakes: tuple[Mistake, Mistake]
+
+    @cached_property
+    def candidate(self) -> Callable:
+        """What can be checked."""
+        one, other = self.mistakes
+        return one.answer.edited(one.edits + other.edits)
+
+
+def pairs(mistakes: Sequence[Mistake]) -> list[Pair]:
+    """Return the pairs that can be made at once, because their edits do not overlap.
+
+    Of more than ``PAIRS_TRIED`` they are those whose mistakes come first in the catalogue.
+    """
+    ranked = sorted(itertools.combinations(range(len(mistakes)), 2), key=sum)
+    couples = ((mistakes[one], mistakes[other]) for one, other in ranked)
+    independent = (Pair(couple) for couple in couples if _are_independent(*couple))
+    return list(itertools.islice(independent, PAIRS_TRIED))
+
+
+def _are_independent(one: Mistake, other: Mistake) -> bool:
+    if not (one.edits and other.edits):
+        return False
+    return not any(a.overlaps(b) for a, b in itertools.product(one.edits, other.edits))
+
+
+def same_behaviour(one: Outcome, other: Outcome) -> bool:
+    """Whether two implementations did the same: equal parameters, and results or exceptions."""
+    if one.parameters != other.parameters:
+        return False
+    if one.error or other.error:
+        return one.error == other.error
+    return difference(one.value, other.value) is None
+
+
+class Catalogue:
+    """The known mistakes of an exercise.
+
+    Parameters
+    ----------
+    run_case
+        Runs an implementation of the course's own in one of the cases.
+    """
+
+    def __init__(self, run_case: Callable[[Callable, int], Outcome]) -> None:
+        self.mistakes: list[Mistake] = []
+        self._run_case = run_case
+        # The same mistakes are run in each check; what they do once they do again.
+        self._outcomes: dict[tuple[Mistake | Pair, int], Outcome] = {}
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """The pairs of mistakes, once all mistakes are known."""
+        return pairs(self.mistakes)
+
+    def outcome(self, wrong: Mistake | Pair, case: int) -> Outcome:
+        """Return what a mistake, or two at once, do in a case."""
+        if (wrong, case) not in self._outcomes:
+            try:
+                self._outcomes[wrong, case] = self._run_case(wrong.candidate, case)
+            except SyntaxError as error:  # two edits together need not make sense
+                self._outcomes[wrong, case] = Outcome(error=(SyntaxError, str(error)))
+        return self._outcomes[wrong, case]
+
+    def diagnose(self, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> tuple[Mistake, ...]:
+        """Return the mistake, or the two, that behave as was seen in every case; else nothing."""
+        gave_wrong_value = any(
+            not outcome.error and not same_behaviour(right, outcome)
+            for right, outcome in zip(wanted, seen, strict=True)
+        )
+
+        def agree(one: Outcome, other: Outcome) -> bool:
+            # Where shapes do not fit, `@`, `einsum` and fused attention raise in different words.
+            # Wrong values in other cases tell enough; without any, the words are all there is.
+            both_crash = bool(one.error and other.error)
+            return (both_crash and gave_wrong_value) or same_behaviour(one, other)
+
+        def explains(wrong: Mistake | Pair) -> bool:
+            return all(agree(self.outcome(wrong, case), o) for case, o in enumerate(seen))
+
+        for mistake in self.mistakes:
+            if explains(mistake):
+                return (mistake,)
+        both = [pair for pair in self.pairs if explains(pair)]
+        # Two pairs that compute the same cannot be told apart, and a guess helps nobody.
+        return both[0].mistakes if len(both) == 1 else ()
