@@ -14,7 +14,7 @@ jaxtyping.install_import_hook(
 @pytest.fixture(autouse=True)
 def progress_home(tmp_path_factory, monkeypatch):
     """Keep the progress that right answers record away from the home folder."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp("progress") / "home"
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(home))
     return home
 

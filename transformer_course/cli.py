@@ -205,7 +205,7 @@ def _translate(options: argparse.Namespace) -> None:
 
 def _grade(options: argparse.Namespace) -> None:
     # Here, because the exercises take seconds to import, which no other command needs.
-    from transformer_course.exercises import grading
+    from transformer_course import grading
 
     limits = grading.Limits(options.seconds, options.memory)
     paths = grading.submissions(options.folder)

@@ -25,39 +25,19 @@ def double(x: Tensor, times: int) -> Tensor:
     return x * 2**times
 
 
-class _Steps:
-    def factor(self, times: int) -> float:
-        return 2.0**times
-
-    def combine(self, x: Tensor, factor: float) -> Tensor:
-        return x * factor
-
-    def __call__(self, x: Tensor, times: int) -> Tensor:
-        return self.combine(x, self.factor(times))
-
-
-@double.mistake("tripled", observed="1 becomes 3.", change="Use `2`.")
-class _Tripled(_Steps):
-    def factor(self, times: int) -> float:
-        return 3.0**times
-
-
-@double.mistake("added", observed="2 becomes 4 and 3 becomes 5.", change="Use `*`.")
-class _Added(_Steps):
-    def combine(self, x: Tensor, factor: float) -> Tensor:
-        return x + factor
-
-
-@double.mistake("squared", observed="3 becomes 9.", change="Use `2`.")
-class _Squared(_Steps):
-    def combine(self, x: Tensor, factor: float) -> Tensor:
-        return x**2
-
-
-@double.mistake("cut", observed="RuntimeError.", change="Do not cut.")
-class _Cut(_Steps):
-    def combine(self, x: Tensor, factor: float) -> Tensor:
-        return x[:1].expand(7, 7, 7) * factor
+double.mistake(
+    "tripled", edits=[("2**times", "3**times")], observed="1 becomes 3.", change="Use `2`."
+)
+double.mistake(
+    "added", edits=[("x * 2", "x + 2")], observed="2 becomes 4 and 3 becomes 5.", change="Use `*`."
+)
+double.mistake("squared", edits=[("x * 2**times", "x**2")], observed="3 is 9.", change="Use `2`.")
+double.mistake(
+    "cut",
+    edits=[("return x", "return x[:1].expand(7, 7, 7)")],
+    observed="RuntimeError.",
+    change="Do not cut.",
+)
 
 
 class _Scale(nn.Module):

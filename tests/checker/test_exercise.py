@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from transformer_course.checker import progress, sandbox
-from transformer_course.checker.exercise import Exercise, shared_mistake
+from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Verdict
 
 from .doubling import Scale, double
@@ -86,7 +86,7 @@ def test_right_answer_is_praised_verified_and_recorded():
         feedback
     )
     assert "nothing is zero" in repr(feedback)
-    assert list(progress.solved()) == ["doubling.double"]
+    assert list(progress.solved()) == ["checker.double"]
 
 
 def test_a_folder_that_cannot_be_written_does_not_block(monkeypatch, tmp_path):
@@ -450,20 +450,14 @@ def test_solution_is_the_source_without_the_decorator():
     assert Scale.solution().code.startswith("class Scale(nn.Module):\n")
 
 
-def test_a_mistake_shared_by_exercises_is_combined_with_the_steps_of_each():
-    class Steps:
-        def __call__(self, x, times):
-            return x * self.factor()
-
-    exercises = {Exercise(double.task): Steps, Exercise(double.task): Steps}
-
-    @shared_mistake(exercises, "tenfold", observed="seen", change="change")
-    class Tenfold:
-        def factor(self):
-            return 10
-
-    for each in exercises:
-        assert each.check(lambda x, times: 10 * x).mistakes == ("tenfold",)
+def test_a_shared_mistake_is_said_in_the_same_words_and_made_by_the_same_edits():
+    other = Exercise(double.task, {})
+    other.shares(double, "tripled")
+    other.shares(double, "added", edits=[("x * 2", "x - 2")])
+    tripled, _ = other.mistakes
+    assert (tripled.observed, tripled.change) == ("1 becomes 3.", "Use `2`.")
+    assert other.check(lambda x, times: x * 3**times).mistakes == ("tripled",)
+    assert other.check(lambda x, times: x - 2**times).mistakes == ("added",)
 
 
 def test_an_exercise_says_what_it_can_do():

@@ -1,6 +1,8 @@
 """Mistakes, alone and in pairs."""
 
-from transformer_course.checker.mistakes import combined, diagnose, pairs
+import pytest
+
+from transformer_course.checker.mistakes import Catalogue, Mistake, Pair, pairs
 
 from .doubling import double
 
@@ -11,33 +13,34 @@ def names(mistakes):
     return tuple(mistake.name for mistake in mistakes)
 
 
+def mistake(name, *edits, body=None):
+    return Mistake(name, "seen", "change", double.answer, edits, body)
+
+
 def diagnosis(candidate, mistakes):
+    catalogue = Catalogue(double.run_case)
+    catalogue.mistakes += mistakes
     seen, wanted = (
         [double.run_case(code, number) for number in range(len(double.task.cases))]
         for code in (candidate, double.task.reference)
     )
-    return names(diagnose(seen, wanted, mistakes, double.run_case))
+    return names(catalogue.diagnose(seen, wanted))
 
 
-def test_pairs_override_different_steps():
-    assert [names(pair) for pair in pairs(double.mistakes)] == [
+def test_pairs_edit_different_places():
+    assert [names(pair.mistakes) for pair in pairs(double.mistakes)] == [
         ("tripled", "added"),
-        ("tripled", "squared"),
         ("tripled", "cut"),
+        ("added", "cut"),
     ]
 
 
-def test_a_mistake_makes_no_pair_with_one_that_it_extends():
-    class Worse(TRIPLED.steps):
-        def combine(self, x, factor):
-            return x - factor
-
-    worse = type(TRIPLED)("worse", "seen", "change", Worse)
-    assert pairs([TRIPLED, worse]) == []
+def test_a_whole_body_makes_no_pair():
+    assert pairs([TRIPLED, mistake("alone", body=lambda x, times: x)]) == []
 
 
-def test_a_pair_holds_both_wrong_steps():
-    assert combined(TRIPLED, ADDED).candidate(1, 2) == 1 + 3**2
+def test_a_pair_holds_both_edits():
+    assert Pair((TRIPLED, ADDED)).candidate(1, 2) == 1 + 3**2
 
 
 def test_diagnosis_is_the_mistake_that_computes_the_same():
@@ -49,34 +52,23 @@ def raises(kind):
     raise kind("in other words")
 
 
+def power(base):
+    return lambda x, times: raises(RuntimeError) if times == 3 else x * base**times
+
+
 def test_crashes_count_as_equal_only_beside_wrong_values():
-    class Crashes(TRIPLED.steps.__base__):
-        def factor(self, times):
-            return raises(ValueError) if times == 3 else self.small(times)
-
-        def small(self, times):
-            return 3**times
-
-    class OnlyCrashes(Crashes):
-        def small(self, times):
-            return 2**times
-
-    mistakes = [
-        type(TRIPLED)(steps.__name__, "seen", "change", steps) for steps in (Crashes, OnlyCrashes)
-    ]
-
-    def power(base):
-        return lambda x, times: raises(RuntimeError) if times == 3 else x * base**times
-
-    assert diagnosis(power(3), mistakes) == ("Crashes",)
-    assert diagnosis(power(2), mistakes) == ()
+    crash = ("return x", "assert times != 3; return x")
+    crashes = mistake("crashes", crash, ("2**times", "3**times"))
+    only_crashes = mistake("only crashes", crash)
+    assert diagnosis(power(3), [crashes, only_crashes]) == ("crashes",)
+    assert diagnosis(power(2), [crashes, only_crashes]) == ()
 
 
 def test_only_the_first_of_many_pairs_are_tried(monkeypatch):
     monkeypatch.setattr("transformer_course.checker.mistakes.PAIRS_TRIED", 2)
-    assert [names(pair) for pair in pairs(double.mistakes)] == [
+    assert [names(pair.mistakes) for pair in pairs(double.mistakes)] == [
         ("tripled", "added"),
-        ("tripled", "squared"),
+        ("tripled", "cut"),
     ]
 
 
@@ -86,11 +78,23 @@ def test_no_diagnosis_is_guessed():
 
 
 def test_two_pairs_that_compute_the_same_are_not_named():
-    class AlsoTripled(TRIPLED.steps.__base__):
-        def factor(self, times):
-            return 3**times
-
-    again = type(TRIPLED)("tripled again", "seen", "change", AlsoTripled)
-    wrong = combined(TRIPLED, ADDED).candidate
+    again = mistake("tripled again", ("2**times", "(4 - 1) ** times"))
+    wrong = Pair((TRIPLED, ADDED)).candidate
     assert diagnosis(wrong, [TRIPLED, ADDED]) == ("tripled", "added")
     assert diagnosis(wrong, [TRIPLED, ADDED, again]) == ()
+
+
+def test_a_pair_that_is_no_python_explains_nothing():
+    opened = mistake("opened", ("return x", "return (x"))
+    closed = mistake("closed", ("**times", "**times)"))
+    assert diagnosis(lambda x, times: x + 3**times, [opened, TRIPLED]) == ()
+    assert diagnosis(lambda x, times: x * 2**times + 1, [opened, closed]) == ()
+    with pytest.raises(SyntaxError):
+        _ = opened.candidate
+
+
+def test_what_a_mistake_does_is_found_out_once():
+    runs = []
+    catalogue = Catalogue(lambda candidate, number: runs.append(number))
+    assert catalogue.outcome(TRIPLED, 1) is catalogue.outcome(TRIPLED, 1)
+    assert runs == [1]

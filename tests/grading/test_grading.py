@@ -9,9 +9,11 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from transformer_course import grading
 from transformer_course.cli import main
-from transformer_course.exercises import catalogues, grading
-from transformer_course.grading.grading import Limits, Row
+from transformer_course.exercises import catalogues
+from transformer_course.grading import Limits, Row
+from transformer_course.grading.limits import _refuse
 
 LIMITS = Limits(seconds=20, memory=3)
 IMPORT = "from transformer_course.exercises import toy_translation as exercise"
@@ -221,6 +223,6 @@ def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, cap
 
 def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
     write = (str(tmp_path / "ab" / "file"), "w", os.O_WRONLY)
-    grading._refuse(str(tmp_path / "ab"), "open", write)
+    _refuse(str(tmp_path / "ab"), "open", write)
     with pytest.raises(PermissionError, match="not to be changed"):
-        grading._refuse(str(tmp_path / "a"), "open", write)
+        _refuse(str(tmp_path / "a"), "open", write)

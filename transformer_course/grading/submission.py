@@ -19,9 +19,10 @@ from typing import Any
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
+from transformer_course.checker import reports
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
-from transformer_course.exercises import catalogues, reports
+from transformer_course.exercises import catalogues
 
 CATALOGUES = "transformer_course.exercises"
 

@@ -1,0 +1,16 @@
+"""Grade the notebooks of a class."""
+
+from transformer_course.grading.limits import Limits
+from transformer_course.grading.processes import grade, submissions
+from transformer_course.grading.table import Row, frequent_mistakes, on_screen, table, to_json
+
+__all__ = [
+    "Limits",
+    "Row",
+    "frequent_mistakes",
+    "grade",
+    "on_screen",
+    "submissions",
+    "table",
+    "to_json",
+]

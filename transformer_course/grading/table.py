@@ -1,0 +1,89 @@
+"""What is known about each submission, and the tables made of it."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from transformer_course.checker.comparison import short
+from transformer_course.checker.feedback import Verdict
+from transformer_course.exercises import catalogues
+from transformer_course.grading.limits import Limits
+
+
+@dataclass
+class Row:
+    """What is known about one submission.
+
+    Attributes
+    ----------
+    submission
+        Its path below the graded folder.
+    lesson
+        The lesson's name; empty if it could not be told.
+    exercises
+        For each exercise of the lesson: ``verdict``, ``mistakes`` (names of those recognised),
+        ``finding`` (in one sentence) and ``feedback`` (all words that the learner sees).
+    problem
+        Why the submission could not be graded, or not to its end; empty if it could.
+    """
+
+    submission: str
+    lesson: str = ""
+    exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def solved(self) -> int:
+        """How many exercises are right."""
+        return sum(e["verdict"] == Verdict.RIGHT.value for e in self.exercises.values())
+
+    @property
+    def mistakes(self) -> list[str]:
+        """The recognised mistakes, each with its exercise."""
+        return [f"{name}: {m}" for name, e in self.exercises.items() for m in e["mistakes"]]
+
+    @property
+    def findings(self) -> list[str]:
+        """What is wrong with each wrong answer: its recognised mistakes, or the first sentence."""
+        wrong = {n: e for n, e in self.exercises.items() if e["verdict"] == Verdict.WRONG.value}
+        return [f"{name}: {e['finding']}" for name, e in wrong.items()]
+
+
+def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """Return in how many submissions each mistake was recognised, the most frequent first."""
+    counts = Counter(mistake for row in rows for mistake in row.mistakes)
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def table(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return one line per submission, for a spreadsheet."""
+    return pd.DataFrame(
+        {
+            "submission": row.submission,
+            "lesson": row.lesson,
+            "solved": row.solved,
+            "of": len(catalogues().get(row.lesson, ())),
+            "findings": "; ".join(row.findings),
+            "problem": row.problem,
+        }
+        for row in rows
+    )
+
+
+def on_screen(rows: Sequence[Row]) -> str:
+    """Return the table in columns that begin at the left, long texts cut."""
+    texts = table(rows).astype(str)
+    for column in ("findings", "problem"):
+        texts[column] = texts[column].map(short)
+    aligned = texts.apply(lambda column: column.str.ljust(column.str.len().max()))
+    return aligned.to_string(index=False, justify="left")
+
+
+def to_json(rows: Sequence[Row], limits: Limits) -> str:
+    """Return all that is known, with the feedback that each learner would see."""
+    content = {"limits": asdict(limits), "submissions": [asdict(row) for row in rows]}
+    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
