@@ -1,5 +1,6 @@
 """What a release holds, and that it works where nothing else of the checkout is."""
 
+import json
 import subprocess
 import sys
 import tarfile
@@ -19,7 +20,8 @@ NEEDED = {
     "transformer_course/results/multi30k-en-fr.json",
     "transformer_course/results/multi30k-en-de.json",
 }
-UNWANTED = ("notebooks/", "book/", ".make/", "__pycache__", ".ipynb", "benchmarks/")
+UNWANTED = ("notebooks/text", "book/", ".make/", "__pycache__", "benchmarks/")
+LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +53,16 @@ def test_a_release_is_small_and_bears_the_version(dist):
         assert file.stat().st_size < 2e6
 
 
+def test_the_wheel_ships_the_lessons_without_their_outputs(dist):
+    (wheel,) = dist.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        for lesson in LESSONS:
+            notebook = json.loads(archive.read(f"transformer_course/lessons/{lesson}"))
+            assert notebook["cells"]
+            assert not any(cell.get("outputs") for cell in notebook["cells"])
+
+
+@pytest.mark.exhaustive
 @pytest.mark.timeout(900)
 def test_the_wheel_translates_in_an_environment_of_its_own(dist, tmp_path):
     (wheel,) = dist.glob("*.whl")
@@ -66,5 +78,9 @@ def test_the_wheel_translates_in_an_environment_of_its_own(dist, tmp_path):
     where = "from transformer_course import translation; print(translation.toy_checkpoint())"
     toy = said(programs / "python", "-c", where).strip()
     assert Path(toy).is_relative_to(tmp_path)
+    where = "from transformer_course import syllabus; print(syllabus.lessons_folder())"
+    lessons = Path(said(programs / "python", "-c", where).strip())
+    assert lessons.is_relative_to(tmp_path)
+    assert sorted(path.name for path in lessons.iterdir()) == LESSONS
     translate = said(programs / "transformer-course", "translate", toy, "the small cat sleeps")
     assert translate == "le petit chat dort\n"

@@ -3,6 +3,8 @@
 The name of a lesson, without its number, is also the name of its exercises and its tests.
 """
 
+from pathlib import Path
+
 LESSONS = {
     "00_start_here": "Start here",
     "01_positional_encoding": "Positional encoding",
@@ -18,6 +20,13 @@ LESSONS = {
     "11_pretrained": "A real pretrained translator",
 }
 """The title of each lesson by the name of its notebook."""
+
+
+def lessons_folder() -> Path:
+    """Return the folder that holds the notebooks: the package's own, or that of the checkout."""
+    package = Path(__file__).parent
+    shipped = package / "lessons"
+    return shipped if shipped.is_dir() else package.parent / "notebooks"
 
 
 def colab_link(repository: str, lesson: str) -> str:

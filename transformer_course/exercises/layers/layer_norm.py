@@ -78,7 +78,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps stands outside the root",
-    edits=[("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)")],
+    edits=[("torch.sqrt", "(torch.sqrt"), ("variance + eps", "variance) + eps")],
     observed="Vectors with standard deviation 0.0001 come out with 0.91 instead of 0.03: your "
     "eps acts too late to hold small vectors down.",
     change="Add eps to the variance: `torch.sqrt(variance + eps)`.",
@@ -100,7 +100,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps is added to the result, not to the variance",
-    edits=[("variance + eps) + bias", "variance) + bias + eps")],
+    edits=[(" + eps)", ")"), ("+ bias", "+ bias + eps")],
     observed="A vector of equal numbers gives NaN, because you divide 0 by 0; all other numbers "
     "are too large by eps.",
     change="Put eps under the root: `torch.sqrt(variance + eps)`.",
@@ -108,12 +108,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the squares are added up, not averaged",
-    edits=[
-        (
-            "x.var(dim=-1, keepdim=True, correction=0)",
-            "(x - mean).square().sum(dim=-1, keepdim=True)",
-        )
-    ],
+    edits=[("x.var(", "(x - mean).square().sum("), (", correction=0", "")],
     observed="Without gain and bias, vectors of 4 features have variance 0.25 instead of 1.",
     change="The variance is a mean: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
 )
@@ -144,17 +139,14 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the mean is not subtracted",
-    edits=[("(x - mean)", "x")],
+    edits=[(" - mean", "")],
     observed="Adding 100 to every number of `x` changes your result; it should not.",
     change="Divide `x - mean`, not `x`.",
 )
 
 layer_norm.mistake(
     "this is RMSNorm: no mean is subtracted anywhere",
-    edits=[
-        ("x.var(dim=-1, keepdim=True, correction=0)", "x.square().mean(dim=-1, keepdim=True)"),
-        ("(x - mean)", "x"),
-    ],
+    edits=[("x.var(", "x.square().mean("), (", correction=0", ""), (" - mean", "")],
     observed="Each vector is divided by the root of its mean square; without gain and bias its "
     "mean is not 0.",
     change="Subtract the mean first, in the variance too. RMSNorm leaves that out on purpose.",
@@ -162,19 +154,14 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "brackets are missing: only the mean is divided",
-    edits=[
-        (
-            "gain * (x - mean) / torch.sqrt(variance + eps)",
-            "gain * (x - mean / torch.sqrt(variance + eps))",
-        )
-    ],
+    edits=[("mean) /", "mean /"), ("eps) +", "eps)) +")],
     observed="Python divides before it subtracts, so `x - mean / ...` divides the mean alone.",
     change="Write `(x - mean) / torch.sqrt(variance + eps)`.",
 )
 
 layer_norm.mistake(
     "brackets are missing: the gain meets x alone, the root the mean alone",
-    edits=[("(x - mean)", "x - mean")],
+    edits=[("* (x", "* x"), ("mean) /", "mean /")],
     observed="Python multiplies and divides before it subtracts: you compute "
     "`(gain * x) - (mean / ...) + bias`.",
     change="Write `gain * (x - mean) / torch.sqrt(variance + eps) + bias`.",
@@ -294,12 +281,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the gain multiplies the bias too",
-    edits=[
-        (
-            "(x - mean) / torch.sqrt(variance + eps) + bias",
-            "((x - mean) / torch.sqrt(variance + eps) + bias)",
-        )
-    ],
+    edits=[("gain * (", "gain * (("), ("+ bias", "+ bias)")],
     observed="A vector of equal numbers comes out as `gain * bias`; it should come out as `bias`.",
     change="Add `bias` last: `gain * normalised + bias`.",
 )
