@@ -12,12 +12,14 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
 .DEFAULT_GOAL := help
-.PHONY: help lab student test hosted lint book links notebooks stamp dist bench results
+.PHONY: help lab student test test-all lowest hosted lint book links notebooks stamp dist bench results
 
 help:
 	@echo "make lab        open the course in JupyterLab"
 	@echo "make student    write the lessons without their solutions, for a class, into student/"
-	@echo "make test       check everything: code, book, notebooks"
+	@echo "make test       check everything: code, book, notebooks; ten minutes"
+	@echo "make test-all   the same, with all that takes longer; an hour"
+	@echo "make lowest     run the tests with the lowest versions of everything that may be used"
 	@echo "make hosted     run all lessons as Colab and Kaggle do; about ten minutes"
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
@@ -36,13 +38,26 @@ student: $(LEARNER)
 	@$(BIN)/python -m tools.student student
 
 # A home without progress: what you have solved yourself is neither seen nor changed.
-test: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
-test: lint
+test test-all: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
+test: CHOSEN := -m "not exhaustive"
+test test-all: lint
 	@rm -rf .make/home
 	@echo "Running the tests"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope tests
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope $(CHOSEN) tests
 	@echo "Running the notebooks against their stored outputs"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope $(NBVAL) notebooks
+
+# PyTorch stays as it is: its old versions bring gigabytes where only the processor is used.
+lowest: $(AUTHOR)
+	@echo "Installing the lowest versions into .make/lowest"
+	@grep '^torch==' constraints.txt >.make/torch.txt
+	@$(BIN)/uv pip compile --quiet --python $(BIN)/python --all-extras --resolution lowest-direct \
+		--constraint .make/torch.txt --output-file .make/lowest.txt pyproject.toml
+	@$(BIN)/python -m venv --clear .make/lowest
+	@.make/lowest/bin/python -m pip install --quiet --constraint .make/lowest.txt \
+		--editable ".[lab,book,peers,test]"
+	@OMP_NUM_THREADS=1 .make/lowest/bin/python -m pytest -n 2 --dist loadscope \
+		-m "not exhaustive" tests
 
 hosted: $(AUTHOR)
 	@$(BIN)/python -m tools.hosted
