@@ -1,0 +1,230 @@
+"""The matches of n-grams, each counted at most as often as the reference has it."""
+
+from collections import Counter
+
+from transformer_course import translation
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_REFERENCE = _words("the cat is on the mat")
+
+
+@exercise(
+    reference=translation.clipped_counts,
+    cases=[
+        Case((["the"] * 7, _REFERENCE, 1)),
+        Case((_words("the cat sat on the mat"), _REFERENCE, 1)),
+        Case((_words("the cat sat on the mat"), _REFERENCE, 2)),
+        Case((_words("the cat is on the sofa now"), _REFERENCE, 3)),
+        Case((_words("a dog a dog a dog barks"), _words("we hear a dog and a dog"), 2)),
+        Case((_words("mat the on is cat the"), _REFERENCE, 2)),
+        Case((_words("The Cat on the sofa"), _REFERENCE, 1)),
+        Case((["cat", "is"], _REFERENCE, 2)),
+        Case((["the", "cat"], _REFERENCE, 4)),
+    ],
+    properties=[
+        Property("no count is negative", lambda value, case: min(value) >= 0),
+        Property("no more n-grams match than there are", lambda value, case: value[0] <= value[1]),
+        Property(
+            "no more n-grams match than the reference has",
+            lambda value, case: value[0] <= max(0, len(case.inputs[1]) - case.inputs[2] + 1),
+        ),
+    ],
+    hints=[
+        "List the bigrams of `the cat sat on the mat` on paper. How many are there? At which "
+        "places can an n-gram of n words begin?",
+        "Count the n-grams of both sentences, each in a `Counter` of tuples. A tuple of the words "
+        "from one place on is `tuple(words[start : start + n])`. For each n-gram of the candidate, "
+        "which of its two counts is the one that counts?",
+        "`sum(min(count, theirs[ngram]) for ngram, count in mine.items())` for the matches; a "
+        "`Counter` gives 0 for what it does not have. The total is `sum(mine.values())`.",
+    ],
+)
+def clipped_counts(candidate: list[str], reference: list[str], n: int) -> tuple[int, int]:
+    """Return how many n-grams of the candidate match, clipped, and how many it has."""
+
+    def ngrams(words: list[str], n: int) -> Counter:
+        return Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))
+
+    mine, theirs = ngrams(candidate, n), ngrams(reference, n)
+    matches = sum(min(count, theirs[ngram]) for ngram, count in mine.items())
+    total = sum(mine.values())
+    return matches, total
+
+
+clipped_counts.mistake(
+    "matches are not clipped",
+    edits=[("min(count, theirs[ngram])", "count if ngram in theirs else 0")],
+    observed='Seven times "the" counts as seven matches, though the reference has two.',
+    change="Count each n-gram at most as often as it stands in the reference: "
+    "`min(count, theirs[ngram])`.",
+)
+
+clipped_counts.mistake(
+    "each n-gram matches at most once",
+    edits=[("min(count, theirs[ngram])", "(ngram in theirs)")],
+    observed='Of seven times "the" one matches; the reference has two. A set forgets how often '
+    "something stands in it.",
+    change="Count with a `Counter`, and take the smaller of the two counts.",
+)
+
+clipped_counts.mistake(
+    "both numbers count different n-grams only",
+    edits=[
+        ("min(count, theirs[ngram])", "(ngram in theirs)"),
+        ("total = sum(mine.values())", "total = len(mine)"),
+    ],
+    observed='Seven times "the" has one n-gram for you, not seven: it is counted in a set.',
+    change="Use a `Counter` instead of a set; the total is the sum of its values.",
+)
+
+clipped_counts.mistake(
+    "the total counts different n-grams only",
+    edits=[("total = sum(mine.values())", "total = len(mine)")],
+    observed='Seven times "the" has one n-gram for you, not seven, and so more matches than '
+    "n-grams.",
+    change="The total is `sum(mine.values())`, not `len(mine)`.",
+)
+
+clipped_counts.mistake(
+    "the larger of the two counts is taken",
+    edits=[("min(count", "max(count"), ("in mine.items())", "in mine.items() if ngram in theirs)")],
+    observed='Seven times "the" counts as seven matches, and a single "the" as two.',
+    change="Take the smaller count, `min`.",
+)
+
+clipped_counts.mistake(
+    "the reference's count is taken",
+    edits=[("min(count, theirs[ngram])", "theirs[ngram]")],
+    observed='A single "the" counts as two matches, because the reference has two.',
+    change="Take the smaller of the two counts: `min(count, theirs[ngram])`.",
+)
+
+clipped_counts.mistake(
+    "the total is that of the reference",
+    edits=[("total = sum(mine.values())", "total = sum(theirs.values())")],
+    observed="You count what share of the reference was found, which is recall. BLEU asks what "
+    "share of the candidate is right, which is precision.",
+    change="The total counts the candidate's n-grams.",
+)
+
+clipped_counts.mistake(
+    "the total counts words",
+    edits=[("total = sum(mine.values())", "total = len(candidate)")],
+    observed="Six words have five bigrams, not six.",
+    change="The total is the number of n-grams, `sum(mine.values())`.",
+)
+
+clipped_counts.mistake(
+    "the total can be negative",
+    edits=[("total = sum(mine.values())", "total = len(candidate) - n + 1")],
+    observed="Two words have -1 four-grams for you: `len(candidate) - n + 1` is right only for "
+    "candidates that are long enough.",
+    change="Use `max(0, len(candidate) - n + 1)`, or `sum(mine.values())`.",
+)
+
+clipped_counts.mistake(
+    "the last n-gram is missing",
+    edits=[("range(len(words) - n + 1)", "range(len(words) - n)")],
+    observed="Six words have six n-grams of one word and five of two; you find one less each time.",
+    change="The last n-gram begins at `len(words) - n`: write `range(len(words) - n + 1)`.",
+)
+
+clipped_counts.mistake(
+    "n-grams run over the end",
+    edits=[("range(len(words) - n + 1)", "range(len(words))")],
+    observed="With every word an n-gram begins, so the last ones are shorter than n words.",
+    change="Stop where n words are left: `range(len(words) - n + 1)`.",
+)
+
+clipped_counts.mistake(
+    "n-grams do not overlap",
+    edits=[("range(len(words)", "range(0, len(words)"), ("- n + 1)", "- n + 1, n)")],
+    observed="You step from one n-gram to the next by n words; six words have five bigrams, not "
+    "three.",
+    change="An n-gram begins at every word: `range(len(words) - n + 1)`, without a step.",
+)
+
+clipped_counts.mistake(
+    "n-grams have one word too many",
+    edits=[
+        ("ngrams(candidate, n)", "ngrams(candidate, n + 1)"),
+        ("ngrams(reference, n)", "ngrams(reference, n + 1)"),
+    ],
+    observed="For n = 1 you count pairs of words.",
+    change="`words[start : start + n]` has n words; the end of a slice does not count.",
+)
+
+clipped_counts.mistake(
+    "single words are counted for every n",
+    edits=[
+        ("ngrams(candidate, n)", "ngrams(candidate, 1)"),
+        ("ngrams(reference, n)", "ngrams(reference, 1)"),
+    ],
+    observed="A candidate with the right words in the wrong order matches in full for n = 2.",
+    change="Count tuples of n words: `tuple(words[start : start + n])`.",
+)
+
+clipped_counts.mistake(
+    "pairs of words are counted for every n",
+    edits=[
+        ("ngrams(candidate, n)", "ngrams(candidate, 2)"),
+        ("ngrams(reference, n)", "ngrams(reference, 2)"),
+    ],
+    observed="n = 2 is right, all others give the same numbers.",
+    change="Use `n`: `tuple(words[start : start + n])`.",
+)
+
+clipped_counts.mistake(
+    "the order inside an n-gram has no effect",
+    edits=[("tuple(words", "tuple(sorted(words"), ("start + n]", "start + n])")],
+    observed='"the on" matches "on the": your n-grams are sorted, or sets of words.',
+    change="Use tuples of words in their order.",
+)
+
+clipped_counts.mistake(
+    "an n-gram must stand at the same place in both",
+    edits=[("tuple(words", "(start, *words")],
+    observed="A translation with one word too many at its beginning would have no matches at all.",
+    change="Compare the counts of the n-grams, wherever they stand.",
+)
+
+clipped_counts.mistake(
+    "capital letters are ignored",
+    edits=[
+        ("ngrams(candidate", "ngrams([word.lower() for word in candidate]"),
+        ("ngrams(reference", "ngrams([word.lower() for word in reference]"),
+    ],
+    observed='"The" matches "the".',
+    change="Compare the words as they are.",
+)
+
+clipped_counts.mistake(
+    "characters are counted instead of words",
+    edits=[
+        ("ngrams(candidate", 'ngrams(" ".join(candidate)'),
+        ("ngrams(reference", 'ngrams(" ".join(reference)'),
+    ],
+    observed='Seven times "the" has 27 n-grams for n = 1: you joined the words to a text.',
+    change="Work on the list of words as it is.",
+)
+
+clipped_counts.mistake(
+    "total and matches are swapped",
+    edits=[("return matches, total", "return total, matches")],
+    observed="The first number should be the matches, the second the total.",
+    change="Return `matches, total`.",
+)
+
+clipped_counts.mistake(
+    "the two numbers are divided",
+    edits=[("return matches, total", "return matches / total if total else 0.0")],
+    observed="You return a share. A corpus needs both numbers, because counts are added up before "
+    "they are divided.",
+    change="Return `matches, total`.",
+)

@@ -1,0 +1,283 @@
+"""BLEU of a whole corpus, from the counts of its sentences."""
+
+import math
+
+from transformer_course import translation
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.real_translation.clipped_counts import clipped_counts
+
+
+def _sentences(*texts: str) -> list[list[str]]:
+    return [text.split() for text in texts]
+
+
+# A perfect long sentence beside a bad short one.
+_UNEQUAL = (
+    _sentences("two men in red shirts play the guitar", "a dog runs on a beach today"),
+    _sentences("two men in red shirts play the guitar", "some dogs run along the sea"),
+)
+_GOOD = (
+    _sentences("A man sees a small cat on the mat", "A dog a dog runs in the snow ."),
+    _sentences("a man sees a small cat on a mat", "a dog runs in the deep snow ."),
+)
+
+
+@exercise(
+    reference=translation.bleu_from_scratch,
+    parts={"translation.clipped_counts": clipped_counts},
+    cases=[
+        Case((_sentences("a man sees a cat"), _sentences("a man sees a cat"))),
+        Case((_sentences("a man sees a"), _sentences("a man sees a small cat"))),
+        Case(_GOOD),
+        Case(_UNEQUAL),
+        Case((*_GOOD, 2)),
+        Case((*_GOOD, 1)),
+        Case(
+            (
+                _sentences("yes we can see it now and then", "a cat", "no"),
+                _sentences("yes we can see it", "the small cat", "no"),
+            )
+        ),
+        Case((_sentences("the cat sat on a mat"), _sentences("a mat on the cat"))),
+        Case((_sentences("a cat", "no"), _sentences("a cat", "no"))),
+    ],
+    properties=[
+        Property("BLEU is between 0 and 1", lambda value, case: 0 <= value <= 1 + 1e-9),
+    ],
+    hints=[
+        "Four steps: counts of all sentences for each n, one precision for each n, their geometric "
+        "mean, the brevity penalty. Which of these happen once per sentence?",
+        "For each n add up the matches of all sentences, and the totals, then divide once. The "
+        "geometric mean of k numbers is the exponential of the mean of their logarithms. What is "
+        "it if one of them is 0?",
+        "`counts = [translation.clipped_counts(candidate, reference, n) for ...]` for each n from "
+        "1 to `max_n`, its own included; return 0 if there are no matches. In the end "
+        "`translation.brevity_penalty(...)` of the summed lengths times "
+        "`math.exp(sum(logarithms) / max_n)`.",
+    ],
+)
+def corpus_bleu(candidates: list[list[str]], references: list[list[str]], max_n: int = 4) -> float:
+    """Return the BLEU of a whole corpus, between 0 and 1."""
+    logarithms = []
+    for n in range(1, max_n + 1):
+        pairs = zip(candidates, references, strict=True)
+        counts = [translation.clipped_counts(*pair, n) for pair in pairs]
+        matches, total = (sum(column) for column in zip(*counts, strict=True))
+        if matches == 0:
+            return 0.0
+        logarithms.append(math.log(matches / total))
+    lengths = sum(map(len, candidates)), sum(map(len, references))
+    return translation.brevity_penalty(*lengths) * math.exp(sum(logarithms) / max_n)
+
+
+corpus_bleu.mistake(
+    "it is the mean of the sentences' BLEUs",
+    edits=[
+        (
+            "    logarithms = []",
+            "    if len(candidates) > 1:\n"
+            "        pairs = zip(candidates, references, strict=True)\n"
+            "        return sum(corpus_bleu([c], [r], max_n) for c, r in pairs) / len(candidates)\n"
+            "    logarithms = []",
+        )
+    ],
+    observed="A perfect sentence and one without a common four-gram give 0.5, whatever their "
+    "lengths: a short sentence weighs as much as a long one, and one missing four-gram makes it 0.",
+    change="Add up the matches and the totals of all sentences first, then compute BLEU once.",
+)
+
+corpus_bleu.mistake(
+    "each precision is the mean of the sentences' precisions",
+    edits=[
+        (
+            "for pair in pairs]\n",
+            "for pair in pairs]\n"
+            "        counts = [(matches / max(total, 1), 1) for matches, total in counts]\n",
+        )
+    ],
+    observed="A sentence of 2 words weighs as much as one of 20.",
+    change="For each n add up matches and totals of all sentences, then divide once.",
+)
+
+corpus_bleu.mistake(
+    "only the last sentence counts",
+    edits=[("zip(*counts,", "zip(*counts[-1:],")],
+    observed="The counts of each sentence replace those of the sentence before.",
+    change="Add them up: `matches += ...`, `total += ...`.",
+)
+
+corpus_bleu.mistake(
+    "there is no brevity penalty",
+    edits=[("return translation.brevity_penalty(*lengths) * math", "return math")],
+    observed="The first 4 words of a sentence of 6 get 1 instead of 0.61. A penalty from numbers "
+    "of sentences, instead of words, does nothing either.",
+    change="Multiply by `translation.brevity_penalty` of the summed lengths.",
+)
+
+corpus_bleu.mistake(
+    "the brevity penalty gets its lengths the wrong way round",
+    edits=[("*lengths", "*lengths[::-1]")],
+    observed="The first 4 words of a sentence of 6 get 1, and candidates that are too long pay.",
+    change="The candidates' length comes first.",
+)
+
+corpus_bleu.mistake(
+    "each sentence pays a brevity penalty of its own",
+    edits=[
+        (
+            "lengths = sum(map(len, candidates)), sum(map(len, references))",
+            "pairs = list(zip(candidates, references, strict=True))\n"
+            "    penalties = [translation.brevity_penalty(len(c), len(r)) for c, r in pairs]",
+        ),
+        ("translation.brevity_penalty(*lengths)", "sum(penalties) / len(penalties)"),
+    ],
+    observed="You take the mean of the sentences' penalties. In a corpus a sentence that is a word "
+    "too short is made up for by one that is a word too long.",
+    change="Add up the lengths of all candidates and of all references; there is one penalty.",
+)
+
+corpus_bleu.mistake(
+    "the precisions' plain mean is taken",
+    edits=[
+        ("        if matches == 0:\n            return 0.0\n", ""),
+        ("math.log(matches / total)", "matches / max(total, 1)"),
+        ("math.exp(sum", "(sum"),
+    ],
+    observed="Where no four-gram matches, BLEU should be 0; your mean is not.",
+    change="Use the geometric mean: the exponential of the mean of the logarithms.",
+)
+
+corpus_bleu.mistake(
+    "the root is missing: the precisions are multiplied",
+    edits=[("sum(logarithms) / max_n", "sum(logarithms)")],
+    observed="With max_n = 1 all is right; the larger max_n, the further you are too low.",
+    change="Divide the sum of the logarithms by `max_n`, which is the root of the product.",
+)
+
+corpus_bleu.mistake(
+    "the mean of the logarithms is returned without the exponential",
+    edits=[("math.exp(sum", "(sum")],
+    observed="The result is negative or 0.",
+    change="Use `math.exp(sum(logarithms) / max_n)`.",
+)
+
+corpus_bleu.mistake(
+    "n-grams of `max_n` words are left out",
+    edits=[("max_n + 1", "max_n")],
+    observed="With max_n = 4 you count up to three words, and with max_n = 1 nothing at all: "
+    "`range(1, max_n)` ends before max_n.",
+    change="Write `range(1, max_n + 1)`.",
+)
+
+corpus_bleu.mistake(
+    "`max_n` is not used",
+    edits=[("max_n + 1", "5"), ("(logarithms) / max_n", "(logarithms) / 4")],
+    observed="All values of max_n give the result of max_n = 4.",
+    change="Let n run from 1 to `max_n`, and divide the sum of the logarithms by `max_n`.",
+)
+
+corpus_bleu.mistake(
+    "the mean always divides by 4",
+    edits=[("(logarithms) / max_n", "(logarithms) / 4")],
+    observed="With max_n = 4 all is right, with smaller ones BLEU comes out too high.",
+    change="Divide the sum of the logarithms by `max_n`.",
+)
+
+corpus_bleu.mistake(
+    "only n-grams of `max_n` words count",
+    edits=[("range(1, max_n + 1)", "[max_n]"), ("(logarithms) / max_n", "(logarithms)")],
+    observed="With max_n = 1 all is right; else shorter n-grams have no effect.",
+    change="Compute a precision for each n from 1 to `max_n`, and take their geometric mean.",
+)
+
+corpus_bleu.mistake(
+    "a precision of 0 is skipped",
+    edits=[("return 0.0", "continue")],
+    observed="A corpus without a common four-gram gets the BLEU of its shorter n-grams; it should "
+    "be 0.",
+    change="Return 0 as soon as one precision is 0: so is the geometric mean.",
+)
+
+corpus_bleu.mistake(
+    "a precision of 0 goes into the logarithm",
+    edits=[("        if matches == 0:\n            return 0.0\n", "")],
+    observed="A corpus without a common four-gram stops with an error: `math.log(0)` does not "
+    "exist. One without any four-gram divides 0 by 0.",
+    change="Return 0 as soon as there are no matches, before you divide and take the logarithm.",
+)
+
+corpus_bleu.mistake(
+    "the counts are smoothed",
+    edits=[("zip(*counts,", "zip(*counts, (1, 1),")],
+    observed="A match and an n-gram are added to each count, so that no precision is 0. That is "
+    "done for single sentences; the BLEU of a corpus has no smoothing.",
+    change="Divide the counts as they are.",
+)
+
+corpus_bleu.mistake(
+    "matches are not clipped",
+    edits=[("min(count, theirs[ngram])", "count if ngram in theirs else 0")],
+    observed="A candidate that repeats words of the reference gets a match for each repetition.",
+    change="Use `translation.clipped_counts`.",
+)
+
+corpus_bleu.mistake(
+    "candidates and references are swapped",
+    edits=[
+        ("logarithms = []", "logarithms = []\n    candidates, references = references, candidates")
+    ],
+    observed="You ask what share of the reference was found, and long candidates pay.",
+    change="Candidates come first, in the counts and in the brevity penalty.",
+)
+
+corpus_bleu.mistake(
+    "the begin and end of a sentence count as words",
+    edits=[
+        (
+            "    for n in",
+            '    candidates = [["<s>", *words, "</s>"] for words in candidates]\n'
+            '    references = [["<s>", *words, "</s>"] for words in references]\n'
+            "    for n in",
+        )
+    ],
+    observed="Every sentence has two words that always match, so BLEU comes out too high. The same "
+    "happens to whoever scores ids with `bos` and `eos`.",
+    change="Score the words alone.",
+)
+
+corpus_bleu.mistake(
+    "pieces of words are scored",
+    edits=[
+        (
+            "    for n in",
+            '    candidates = [[*" ".join(words)] for words in candidates]\n'
+            '    references = [[*" ".join(words)] for words in references]\n'
+            "    for n in",
+        )
+    ],
+    observed="Characters match far more often than words, so BLEU comes out too high. Sub-words do "
+    "so too: join them to words first.",
+    change="Score lists of words.",
+)
+
+corpus_bleu.mistake(
+    "capital letters are ignored",
+    edits=[
+        (
+            "    for n in",
+            "    candidates = [[word.lower() for word in words] for words in candidates]\n"
+            "    references = [[word.lower() for word in words] for words in references]\n"
+            "    for n in",
+        )
+    ],
+    observed='"A" matches "a", which is another figure: it is called lower-cased BLEU.',
+    change="Compare the words as they are.",
+)
+
+corpus_bleu.mistake(
+    "the result is a percentage",
+    edits=[("(logarithms) / max_n)", "(logarithms) / max_n) * 100")],
+    observed="A perfect corpus gets 100. Papers print it so; here it is asked for between 0 and 1.",
+    change="Leave the factor of 100 out.",
+)
