@@ -170,9 +170,9 @@ class Exercise:
 
 def exercise(
     *,
-    reference: Callable,
     cases: Sequence[Case],
     hints: Sequence[str],
+    reference: Callable | None = None,
     properties: Sequence[Property] = (),
     parts: Mapping[str, Exercise] | None = None,
 ) -> Callable[[Callable], Exercise]:
@@ -180,14 +180,17 @@ def exercise(
 
     Parameters
     ----------
-    reference, cases, hints, properties
+    cases, hints, properties
         See :class:`Task`.
+    reference
+        Without one, the model answer itself says what is right.
     parts
         Exercises whose answers this one calls, by the names under which it calls them: their text
         can be edited too.
     """
     return lambda answer: Exercise(
-        Task(answer, reference, tuple(cases), tuple(hints), tuple(properties)), parts or {}
+        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)),
+        parts or {},
     )
 
 
