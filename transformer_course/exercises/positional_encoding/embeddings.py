@@ -1,0 +1,191 @@
+"""Token embeddings: a look-up table and a factor."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+
+
+def _embedding_gradient(module: nn.Module, ids: Tensor) -> Tensor:
+    """Return the gradient of the table for a loss that adds everything up."""
+    table = dict(module.named_parameters()).get("table.weight")
+    output = module(ids)
+    if table is None or not output.requires_grad:
+        return torch.zeros(0)
+    return torch.autograd.grad(output.sum(), table)[0]
+
+
+def _fresh_vectors(module: nn.Module, ids: Tensor) -> dict[str, float | bool]:
+    """Look at initial vectors: their standard deviation to one digit, and the padding."""
+    pad_id, words = ids[:1], ids[1:]
+    with torch.no_grad():
+        return {
+            "standard deviation": round(module(words[None]).std().item(), 1),
+            "padding is zero": not module(pad_id[None]).any(),
+        }
+
+
+def _equal_ids_equal_vectors(value: Tensor, case: Case) -> bool:
+    (ids,) = case.inputs
+    same = ids.flatten()[:, None] == ids.flatten()
+    vectors = value.flatten(end_dim=1)
+    return torch.allclose((vectors[:, None] - vectors)[same], torch.tensor(0.0), atol=1e-5)
+
+
+_IDS = torch.tensor([[1, 5, 3, 3, 0], [4, 1, 1, 6, 2]])
+
+
+@exercise(
+    reference=model.Embeddings,
+    cases=[
+        Case((_IDS[:, :3],), construct=(7, 4, 3)),
+        Case((_IDS,), construct=(7, 9, 3)),
+        Case((_IDS[:1],), construct=(8, 6, 0)),
+        Case(
+            (_IDS,),
+            construct=(7, 4, 3),
+            observe=_embedding_gradient,
+            looks_at="the gradient of `table.weight`, that of the padding row being zero",
+        ),
+        Case(
+            (torch.arange(2, 1000),),
+            construct=(1000, 64, 2),
+            observe=_fresh_vectors,
+            looks_at="a new module: standard deviation of the output 1.0, that of padding zero",
+            inject=False,
+        ),
+    ],
+    properties=[
+        Property("equal ids get equal vectors", _equal_ids_equal_vectors),
+        Property(
+            "the vector of the padding is zero",
+            lambda value, case: not value[case.inputs[0] == case.construct[2]].any(),
+        ),
+    ],
+    hints=[
+        "The look-up is `nn.Embedding`. Which of its arguments keeps the row of the padding at "
+        "zero, and out of training?",
+        "Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`. What has this "
+        "done to the padding row?",
+        "Set `self.table.weight[pad_id]` to zero within `torch.no_grad()`, and return "
+        "`self.table(ids) * math.sqrt(self.table.embedding_dim)`.",
+    ],
+)
+class Embeddings(nn.Module):
+    """Look up ids of shape (batch, length) in a table, times sqrt(d_model)."""
+
+    def __init__(self, vocab: int, d_model: int, pad_id: int) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocab, d_model, padding_idx=pad_id)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5)
+        with torch.no_grad():
+            self.table.weight[pad_id] = 0
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return vectors of shape (batch, length, d_model)."""
+        return self.table(ids) * math.sqrt(self.table.embedding_dim)
+
+
+Embeddings.mistake(
+    "the factor sqrt(d_model) is missing",
+    edits=[("math.sqrt(self.table.embedding_dim)", "1")],
+    observed="Your vectors are those of the table; with d_model = 4 they should be twice as long.",
+    change="Multiply what is looked up by `math.sqrt(d_model)`.",
+)
+
+Embeddings.mistake(
+    "multiplied by d_model: sqrt(d_model) twice, or no square root",
+    edits=[("math.sqrt(self.table.embedding_dim)", "self.table.embedding_dim")],
+    observed="Your vectors are sqrt(d_model) times too long.",
+    change="Multiply by `math.sqrt(d_model)`, once.",
+)
+
+Embeddings.mistake(
+    "divided by sqrt(d_model) instead of multiplied",
+    edits=[("* math.sqrt", "/ math.sqrt")],
+    observed="Your vectors are d_model times too short.",
+    change="Multiply by `math.sqrt(d_model)`; attention is where one divides by a root.",
+)
+
+Embeddings.mistake(
+    "the root is that of the vocabulary's size",
+    edits=[("self.table.embedding_dim", "self.table.num_embeddings")],
+    observed="The factor changes with the number of words, not with the width.",
+    change="Multiply by `math.sqrt(d_model)`.",
+)
+
+Embeddings.mistake(
+    "the table starts as N(0, 1)",
+    edits=[
+        (
+            "        nn.init.normal_(self.table.weight, std=d_model**-0.5)\n"
+            "        with torch.no_grad():\n"
+            "            self.table.weight[pad_id] = 0\n",
+            "",
+        )
+    ],
+    observed="In a new module of width 64 the output has standard deviation 8, not 1.",
+    change="Initialise with `std=d_model**-0.5`; `nn.Embedding` itself starts with std 1.",
+)
+
+Embeddings.mistake(
+    "the standard deviation is 1 / d_model",
+    edits=[("std=d_model**-0.5", "std=1 / d_model")],
+    observed="In a new module of width 64 the output has standard deviation 0.1, not 1.",
+    change="Use the root: `std=d_model**-0.5`; 1 / d_model is the variance.",
+)
+
+Embeddings.mistake(
+    "the table starts with Xavier's bounds",
+    edits=[("normal_(self.table.weight, std=d_model**-0.5)", "xavier_uniform_(self.table.weight)")],
+    observed="In a new module of 1000 words the output has standard deviation 0.3, not 1: those "
+    "bounds shrink with the vocabulary.",
+    change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`.",
+)
+
+Embeddings.mistake(
+    "the initialisation fills the padding row",
+    edits=[("        with torch.no_grad():\n            self.table.weight[pad_id] = 0\n", "")],
+    observed="In a new module the vector of the padding is not zero.",
+    change="Set row `pad_id` to zero after `nn.init.normal_`, within `torch.no_grad()`.",
+)
+
+Embeddings.mistake(
+    "the padding row is trained",
+    edits=[(", padding_idx=pad_id", "")],
+    observed="The padding row gets a gradient, so it would not stay zero.",
+    change="Give `nn.Embedding` the argument `padding_idx=pad_id`.",
+)
+
+Embeddings.mistake(
+    "the padding is always id 0",
+    edits=[("padding_idx=pad_id", "padding_idx=0")],
+    observed="With another `pad_id`, row 0 gets no gradient and the padding row does.",
+    change="Pass the argument on: `padding_idx=pad_id`.",
+)
+
+Embeddings.mistake(
+    "the sizes of the table are swapped",
+    edits=[("vocab, d_model, padding_idx", "d_model, vocab, padding_idx")],
+    observed="`table.weight` has shape (d_model, vocab).",
+    change="Rows are words: `nn.Embedding(vocab, d_model)`.",
+)
+
+Embeddings.mistake(
+    "the table does not learn",
+    edits=[("self.table(ids)", "self.table(ids).detach()")],
+    observed="No gradient reaches `table.weight`.",
+    change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False` in "
+    "`forward`.",
+)
+
+Embeddings.mistake(
+    "the batch and the length are swapped",
+    edits=[("self.table(ids)", "self.table(ids.T)")],
+    observed="Your output has shape (length, batch, d_model).",
+    change="Keep the batch first, without a transpose.",
+)

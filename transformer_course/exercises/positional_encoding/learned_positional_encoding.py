@@ -1,0 +1,154 @@
+"""The module that adds a trained vector for each position."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.positional_encoding.inputs import CASES, PROPERTIES, TRAINING
+from transformer_course.exercises.positional_encoding.sinusoidal_positional_encoding import (
+    SinusoidalPositionalEncoding,
+)
+
+
+def _table_gradient(module: nn.Module, x: Tensor) -> Tensor:
+    """Return the gradient of the position table for a loss that adds everything up."""
+    table = dict(module.named_parameters()).get("encoding.weight")
+    output = module(x)
+    if table is None or not output.requires_grad:
+        return torch.zeros(0)
+    (gradient,) = torch.autograd.grad(output.sum(), table, allow_unused=True)
+    return torch.zeros(0) if gradient is None else gradient
+
+
+@exercise(
+    reference=model.LearnedPositionalEncoding,
+    cases=[
+        *CASES,
+        Case(
+            (vectors(2, 3, 4),),
+            construct=(4, 5, 0.1),
+            observe=_table_gradient,
+            looks_at="the gradient of `encoding.weight`",
+        ),
+        TRAINING,
+    ],
+    properties=PROPERTIES,
+    hints=[
+        "A learned encoding is a table like that of the words: `nn.Embedding`. How many rows does "
+        "it have, and how long is each?",
+        "`nn.Embedding(max_len, d_model)` looks up ids. Which ids do the positions of a sequence "
+        "have?",
+        "`self.encoding(torch.arange(x.shape[1]))` gives one row for each position; add it to "
+        "`x`, then apply the dropout.",
+    ],
+)
+class LearnedPositionalEncoding(nn.Module):
+    """Add a trained vector for each position to x, then apply dropout."""
+
+    def __init__(self, d_model: int, max_len: int, dropout: float) -> None:
+        super().__init__()
+        self.encoding = nn.Embedding(max_len, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return a tensor of the shape of x."""
+        position = torch.arange(x.shape[1], device=x.device)
+        rows = self.encoding(position)
+        return self.dropout(x + rows)
+
+
+LearnedPositionalEncoding.mistake(
+    "the table does not learn",
+    edits=[("self.encoding(position)", "self.encoding(position).detach()")],
+    observed="No gradient reaches `encoding.weight`: its vectors would stay random for ever.",
+    change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False`.",
+)
+
+LearnedPositionalEncoding.mistake(
+    "position 0 is treated as padding",
+    edits=[("(max_len, d_model)", "(max_len, d_model, padding_idx=0)")],
+    observed="The row of position 0 gets no gradient.",
+    change="Leave `padding_idx` out: position 0 is the first word.",
+)
+
+# Positions that a table with too few rows lacks are left out: a slice of it leaves them out too.
+LearnedPositionalEncoding.mistake(
+    "the sizes of the table are swapped",
+    edits=[
+        ("nn.Embedding(max_len, d_model", "nn.Embedding(d_model, max_len"),
+        ("device=x.device)", "device=x.device)[: self.encoding.num_embeddings]"),
+    ],
+    observed="`encoding.weight` has shape (d_model, max_len).",
+    change="Rows are positions: `nn.Embedding(max_len, d_model)`.",
+)
+
+LearnedPositionalEncoding.mistake(
+    "x is looked up instead of the positions",
+    edits=[("self.encoding(position)", "self.encoding(x)")],
+    observed="`nn.Embedding` wants whole numbers, and x holds vectors.",
+    change="Look up positions: `self.encoding(torch.arange(x.shape[1]))`.",
+)
+
+LearnedPositionalEncoding.mistake(
+    "every position gets the row of position 0",
+    edits=[("torch.arange(", "torch.zeros("), ("x.shape[1],", "x.shape[1], dtype=torch.long,")],
+    observed="The same vector is added everywhere, so the order still does not matter.",
+    change="Look up 0, 1, 2, ...: `torch.arange(x.shape[1])`.",
+)
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "positions run along the batch axis",
+    edits=[("x.shape[1]", "x.shape[0]"), ("device=x.device)", "device=x.device)[:, None]")],
+)
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding, "the number of rows is the batch size"
+)
+
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "the number of rows is the width")
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the whole table is added",
+    edits=[("self.encoding(position)", "self.encoding.weight")],
+)
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "one row is picked instead of a slice",
+    edits=[("torch.arange(", "torch.tensor(")],
+)
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the first row is skipped",
+    edits=[("torch.arange(", "1 + torch.arange(")],
+)
+
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "x itself is missing")
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding, "the encoding is appended instead of added"
+)
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding, "the encoding is multiplied instead of added"
+)
+
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "x is multiplied by sqrt(d_model)")
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "there is no dropout")
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout acts on x only")
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout acts on the encoding only")
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding, "dropout acts on both before they are added"
+)
+
+LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout stays on in eval mode")
+
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding, "the probability of dropout is not used"
+)

@@ -1,0 +1,185 @@
+"""From pairs of sentences to rectangles of ids."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+from transformer_course.translation import batches
+
+Pairs = list[tuple[list[int], list[int]]]
+_PAIRS = [([4, 5, 6], [7, 8]), ([5], [6, 4, 8, 7]), ([6, 4], [5])]
+
+
+def _rectangles(code: Callable, pairs: Pairs, bos: int, eos: int, pad: int) -> tuple:
+    """Collate; what goes in where padding is to come out has no effect, so it is blanked."""
+    source, target_in, target_out = code(pairs, bos, eos, pad)
+    if isinstance(target_in, Tensor) and isinstance(target_out, Tensor):
+        same_shape = target_in.shape == target_out.shape
+        target_in = torch.where(target_out == pad, pad, target_in) if same_shape else target_in
+    return source, target_in, target_out
+
+
+@exercise(
+    reference=batches.collate,
+    cases=[
+        Case(([([4, 5], [6, 7, 8])], 1, 2, 0), observe=_rectangles),
+        Case((_PAIRS, 1, 2, 0), observe=_rectangles),
+        Case((_PAIRS, 2, 3, 9), observe=_rectangles),
+        Case(([([4, 4, 4, 4], [5]), ([6], [7])], 1, 2, 0), observe=_rectangles),
+    ],
+    properties=[
+        Property(
+            "the source holds no begin token",
+            lambda value, case: not (value[0] == case.inputs[1]).any(),
+        ),
+        Property(
+            "every target in begins with the begin token",
+            lambda value, case: bool((value[1][:, 0] == case.inputs[1]).all()),
+        ),
+        Property(
+            "every target out holds the end token once",
+            lambda value, case: bool(((value[2] == case.inputs[2]).sum(dim=1) == 1).all()),
+        ),
+        Property(
+            "target out is target in, one step ahead",
+            lambda value, case: torch.equal(
+                value[1][:, 1:],
+                torch.where(value[2][:, 1:] == case.inputs[3], case.inputs[3], value[2][:, :-1]),
+            ),
+        ),
+    ],
+    hints=[
+        "Write the three lists for one pair on paper first. If the target is `[7, 8]`, what does "
+        "the decoder read first, and what must it predict last?",
+        "For one pair: source `[*source, eos]`, target in `[bos, *target]`, target out "
+        "`[*target, eos]`.",
+        "Then fill each rectangle: `row + [pad] * (longest - len(row))`, where `longest` is the "
+        "longest row of this batch, and `torch.tensor(rows)`.",
+    ],
+)
+def collate(
+    pairs: list[tuple[list[int], list[int]]], bos: int, eos: int, pad: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return source, target in and target out as rectangles of ids."""
+
+    def rectangle(rows: list[list[int]]) -> Tensor:
+        longest = max(len(row) for row in rows)
+        return torch.tensor([row + [pad] * (longest - len(row)) for row in rows])
+
+    return (
+        rectangle([[*source, eos] for source, _ in pairs]),
+        rectangle([[bos, *target] for _, target in pairs]),
+        rectangle([[*target, eos] for _, target in pairs]),
+    )
+
+
+collate.mistake(
+    "target in and target out are the same",
+    edits=[("[bos, *target]", "[*target, eos]")],
+    observed="For the target 6 7 8 the decoder reads 6 7 8 and must predict 6 7 8: each answer "
+    "stands in front of it. The loss falls to nearly 0 and nothing is learned.",
+    change="Put `bos` before what goes in and `eos` behind what comes out.",
+)
+
+collate.mistake(
+    "target in and target out are the whole sentence with both its ends",
+    edits=[("[bos, *target]", "[bos, *target, eos]"), ("[*target, eos]", "[bos, *target, eos]")],
+    observed="Both hold `bos`, the words and `eos`, so the token to predict is the one just read.",
+    change="Leave `eos` off what goes in and `bos` off what comes out.",
+)
+
+collate.mistake(
+    "the shift goes the wrong way",
+    edits=[("[bos, *target]", "[*target, eos]"), ("[*target, eos]", "[bos, *target]")],
+    observed="The decoder reads a word and must predict the one before it; `bos` comes out.",
+    change="Swap them: `bos` goes in first, `eos` comes out last.",
+)
+
+collate.mistake(
+    "there is no begin token",
+    edits=[("[bos, *target]", "[*target]"), ("[*target, eos]", "[*target[1:], eos]")],
+    observed="Target in begins with the first word, so that word is never predicted, and when "
+    "translating there is nothing to start from.",
+    change="Target in is `[bos, *target]`, and target out holds all words of the target.",
+)
+
+collate.mistake(
+    "there is no end token to predict",
+    edits=[("[bos, *target]", "[bos, *target[:-1]]"), ("[*target, eos]", "[*target]")],
+    observed="Target out ends with the last word: the model never learns to stop.",
+    change="Target out is `[*target, eos]`, and target in holds all words of the target.",
+)
+
+collate.mistake(
+    "target in ends with the end token too",
+    edits=[("[bos, *target]", "[bos, *target, eos]")],
+    observed="Target in is one longer than target out: it holds `eos`, after which nothing is "
+    "to be predicted.",
+    change="Leave `eos` off what goes in.",
+)
+
+collate.mistake(
+    "the source has no end token",
+    edits=[("[*source, eos]", "[*source]")],
+    observed="The source's rows are one shorter than wanted; an empty sentence would have "
+    "nothing to attend to.",
+    change="Append `eos` to each source too.",
+)
+
+collate.mistake(
+    "the source begins with the begin token",
+    edits=[("[*source, eos]", "[bos, *source, eos]")],
+    observed="The first column of the source is `bos`.",
+    change="The begin token tells the decoder to start; the source takes only `eos`, at its end.",
+)
+
+collate.mistake(
+    "source and target are swapped",
+    edits=[
+        ("for source, _", "for _, source"),
+        ("[bos, *target] for _, target in", "[bos, *target] for target, _ in"),
+        ("[*target, eos] for _, target in", "[*target, eos] for target, _ in"),
+    ],
+    observed="The first rectangle holds the second sentence of each pair.",
+    change="A pair is (source, target): take its first list for the source.",
+)
+
+collate.mistake(
+    "padding comes first",
+    edits=[("row + [pad]", "[pad]"), ("len(row))", "len(row)) + row")],
+    observed="Short rows begin with padding, so their words stand at other positions than in a "
+    "long row.",
+    change="Append the padding: `row + [pad] * n`.",
+)
+
+collate.mistake(
+    "rows are filled up with 0 instead of `pad`",
+    edits=[("[pad]", "[0]")],
+    observed="With `pad=9` the short rows end in 0, which is then an ordinary token.",
+    change="Use the argument `pad`.",
+)
+
+collate.mistake(
+    "rows are cut to the shortest",
+    edits=[("max(len", "min(len"), ("row + [pad]", "row[:longest] + [pad]")],
+    observed="The rectangles are as narrow as the shortest sentence: words are lost.",
+    change="Fill up to the longest row of the batch.",
+)
+
+collate.mistake(
+    "the rectangles are wider than the longest sentence",
+    edits=[("max(len(row) for row in rows)", "10")],
+    observed="Every batch is as wide as some fixed length: most of it is padding, and padding "
+    "costs as much time as words.",
+    change="Fill up to the longest row of this batch.",
+)
+
+collate.mistake(
+    "the rectangles lie on their side",
+    edits=[("for row in rows])", "for row in rows]).T")],
+    observed="The first axis is the token, the second the sentence.",
+    change="Batch first: one row for each sentence. `pad_sequence` needs `batch_first=True`.",
+)

@@ -1,0 +1,84 @@
+"""The mean loss of the real tokens."""
+
+import torch
+from torch import Tensor
+
+from transformer_course.checker.cases import Case
+from transformer_course.checker.exercise import exercise
+from transformer_course.translation import loss
+
+_LOSS = torch.tensor([[1.0, 1.0, 1.0, 1.0], [5.0, 70.0, 30.0, 20.0]])
+_REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])
+
+
+@exercise(
+    reference=loss.masked_mean,
+    cases=[
+        Case((_LOSS, _REAL)),
+        Case((torch.arange(6.0).reshape(2, 3), torch.tensor([[1, 0, 0], [1, 1, 0]]).bool())),
+        Case((_LOSS[:1], _REAL[:1])),
+        Case((torch.arange(15.0).reshape(3, 5).sqrt(), torch.arange(15).reshape(3, 5) % 4 < 3)),
+    ],
+    hints=[
+        "A mean is a sum divided by a count. Which tokens belong into the sum, and how many are "
+        "they?",
+        "Where the mask is False a loss must count as 0, and the count must leave it out too.",
+        "`loss[mask].mean()` does both.",
+    ],
+)
+def masked_mean(loss: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean of the losses where the mask is True, a tensor without axes."""
+    return loss[mask].mean()
+
+
+masked_mean.mistake(
+    "padding counts like a word",
+    edits=[("return loss", "mask = torch.ones_like(mask)\n    return loss")],
+    observed="The losses 1, 1, 1, 1 and 5, with three padding places, give 16.1 instead of 1.8: "
+    "the mask has no effect.",
+    change="Sum and count only where the mask is True.",
+)
+
+masked_mean.mistake(
+    "the sum leaves padding out, the count does not",
+    edits=[("mean()", "sum() / mask.numel()")],
+    observed="The losses 1, 1, 1, 1 and 5, with three padding places, give 9 / 8 instead of "
+    "9 / 5: a batch with more padding looks better.",
+    change="Divide by `mask.sum()`, the number of real tokens.",
+)
+
+masked_mean.mistake(
+    "it is the mean of the sentences' means",
+    edits=[("loss[mask]", "((loss * mask).sum(dim=1) / mask.sum(dim=1))")],
+    observed="The losses 1, 1, 1, 1 and 5 give (1 + 5) / 2 = 3 instead of 9 / 5: a word in a "
+    "short sentence weighs more than one in a long sentence.",
+    change="Sum over the whole batch first, then divide once by the number of real tokens.",
+)
+
+masked_mean.mistake(
+    "it is divided by the number of sentences",
+    edits=[("mean()", "sum() / len(mask)")],
+    observed="The result grows with the length of the sentences.",
+    change="Divide by `mask.sum()`, the number of real tokens.",
+)
+
+masked_mean.mistake(
+    "it is a sum, not a mean",
+    edits=[("mean()", "sum()")],
+    observed="Twice as many tokens of the same loss give twice the result.",
+    change="Divide by `mask.sum()`, the number of real tokens.",
+)
+
+masked_mean.mistake(
+    "the mask is read the wrong way round",
+    edits=[("return loss", "mask = ~mask\n    return loss")],
+    observed="Only the padding counts, so that a batch without padding gives 0 / 0.",
+    change="True means a real token: keep those.",
+)
+
+masked_mean.mistake(
+    "each sentence gets a mean of its own",
+    edits=[("loss[mask].mean()", "(loss * mask).sum(dim=1) / mask.sum(dim=1)")],
+    observed="The result has one number for each sentence instead of one for the batch.",
+    change="Sum over both axes: one mean for the whole batch.",
+)
