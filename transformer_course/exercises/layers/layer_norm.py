@@ -6,11 +6,7 @@ from torch import Tensor
 from transformer_course import model
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
-
-
-def _gain_and_bias(d_model: int) -> tuple[Tensor, Tensor]:
-    """Return a gain and a bias that differ from feature to feature, as after some training."""
-    return torch.linspace(0.6, 1.8, d_model), torch.linspace(-0.5, 0.7, d_model)
+from transformer_course.exercises.layers.inputs import gain_and_bias
 
 
 def _with_one_constant_vector(x: Tensor) -> Tensor:
@@ -38,11 +34,11 @@ def _variance_is_one(value: Tensor, case: Case) -> bool:
 @exercise(
     reference=model.layer_norm,
     cases=[
-        Case((vectors(2, 3, 4), *_gain_and_bias(4), 1e-5)),
-        Case((vectors(4, 4, 4), *_gain_and_bias(4), 1e-5)),
-        Case((vectors(5).double(), *(part.double() for part in _gain_and_bias(5)), 1e-5)),
-        Case((1e-4 * vectors(3, 2, 6), *_gain_and_bias(6), 1e-5)),
-        Case((_with_one_constant_vector(vectors(2, 4, 3)), *_gain_and_bias(3), 0.1)),
+        Case((vectors(2, 3, 4), *gain_and_bias(4), 1e-5)),
+        Case((vectors(4, 4, 4), *gain_and_bias(4), 1e-5)),
+        Case((vectors(5).double(), *(part.double() for part in gain_and_bias(5)), 1e-5)),
+        Case((1e-4 * vectors(3, 2, 6), *gain_and_bias(6), 1e-5)),
+        Case((_with_one_constant_vector(vectors(2, 4, 3)), *gain_and_bias(3), 0.1)),
     ],
     properties=[
         Property("without gain and bias, the mean of each vector is 0", _mean_is_zero),
