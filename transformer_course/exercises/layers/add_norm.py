@@ -120,8 +120,8 @@ add_norm.mistake(
 add_norm.mistake(
     "x is added twice",
     edits=[
-        ("x + sublayer(norm(x))", "x + x + sublayer(norm(x))"),
-        ("norm(x + sublayer(x))", "norm(x + x + sublayer(x))"),
+        ("x + sublayer(norm(x))", "x * 2 + sublayer(norm(x))"),
+        ("norm(x + sublayer(x))", "norm(x * 2 + sublayer(x))"),
     ],
     observed="The sum holds `2 * x`: a sub-layer that returns zeros doubles `x` when "
     "norm_first=True.",
@@ -168,8 +168,8 @@ add_norm.mistake(
 add_norm.mistake(
     "normalised before and after",
     edits=[
-        ("return x + sublayer(norm", "return norm(x + sublayer(norm"),
-        ("sublayer(norm(x))", "sublayer(norm(x)))"),
+        ("return x + sublayer(norm", "total = x + sublayer(norm"),
+        ("sublayer(norm(x))", "sublayer(norm(x))\n        return norm(total)"),
         ("sublayer(x))", "sublayer(norm(x)))"),
     ],
     observed="In both orders the sub-layer reads `norm(x)` and the sum is normalised as well.",
@@ -180,7 +180,8 @@ add_norm.mistake(
     "in both orders only the sub-layer's output is normalised",
     edits=[
         ("sublayer(norm(x))", "norm(sublayer(x))"),
-        ("norm(x + sublayer(x))", "(x + norm(sublayer(x)))"),
+        ("return norm(x", "return (x"),
+        ("sublayer(x))", "norm(sublayer(x)))"),
     ],
     observed="You return `x + norm(sublayer(x))`, whatever norm_first says.",
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
@@ -205,8 +206,8 @@ add_norm.mistake(
 add_norm.mistake(
     "pre-norm: the sum is normalised as well",
     edits=[
-        ("return x + sublayer(norm", "return norm(x + sublayer(norm"),
-        ("sublayer(norm(x))", "sublayer(norm(x)))"),
+        ("return x + sublayer(norm", "total = x + sublayer(norm"),
+        ("sublayer(norm(x))", "sublayer(norm(x))\n        return norm(total)"),
     ],
     observed="With norm_first=True a sub-layer that returns zeros changes `x`.",
     change="Leave the sum as it is: `x + sublayer(norm(x))`.",
@@ -221,14 +222,14 @@ add_norm.mistake(
 
 add_norm.mistake(
     "post-norm: only the sub-layer's output is normalised",
-    edits=[("norm(x + sublayer(x))", "(x + norm(sublayer(x)))")],
+    edits=[("return norm(x", "return (x"), ("sublayer(x))", "norm(sublayer(x)))")],
     observed="With norm_first=False you return `x + norm(sublayer(x))`, which is not normalised.",
     change="Add first, then normalise the sum: `norm(x + sublayer(x))`.",
 )
 
 add_norm.mistake(
     "post-norm: only x is normalised",
-    edits=[("norm(x + sublayer(x))", "norm(x) + sublayer(x)")],
+    edits=[("return norm(x +", "return (norm(x) +")],
     observed="With norm_first=False you return `norm(x) + sublayer(x)`: the sum is not "
     "normalised. Is a bracket closed too early?",
     change="Normalise the whole sum: `norm(x + sublayer(x))`.",

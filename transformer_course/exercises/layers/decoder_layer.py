@@ -159,14 +159,14 @@ DecoderLayer.mistake(
 
 DecoderLayer.mistake(
     "the self-attention has no mask",
-    edits=[("(y, y, target_mask)", "(y, y)")],
+    edits=[("(y, y, target_mask)", "(y, y, None)")],
     observed="Earlier positions change when the last one does: the target sees its future.",
     change="Give `target_mask` to the self-attention as its third argument.",
 )
 
 DecoderLayer.mistake(
     "the cross-attention has no mask",
-    edits=[("(y, memory, source_mask)", "(y, memory)")],
+    edits=[("(y, memory, source_mask)", "(y, memory, None)")],
     observed="The padding of the source has a say in the result.",
     change="Give `source_mask` to the cross-attention as its third argument.",
 )
@@ -271,20 +271,11 @@ DecoderLayer.mistake(
     change="Use `self.add_norm_feed_forward` for the third sub-layer.",
 )
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "the self-attention reads x, not what AddNorm hands over",
-)
+DecoderLayer.shares(EncoderLayer, "the self-attention reads x, not what AddNorm hands over")
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "the self-attention looks at x, not at what AddNorm hands over",
-)
+DecoderLayer.shares(EncoderLayer, "the self-attention looks at x, not at what AddNorm hands over")
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "the feed-forward network reads x, not what AddNorm hands over",
-)
+DecoderLayer.shares(EncoderLayer, "the feed-forward network reads x, not what AddNorm hands over")
 
 DecoderLayer.shares(
     EncoderLayer,
@@ -306,21 +297,22 @@ DecoderLayer.shares(
     ],
 )
 
+# Edited where each AddNorm is built: so it goes together with mistakes in the calls.
 DecoderLayer.shares(
     EncoderLayer,
     "only the norm of AddNorm is used",
     edits=[
         (
-            "self.add_norm_self_attention(",
-            "(lambda x, sublayer: self.add_norm_self_attention.norm(x + sublayer(x)))(",
+            "self.add_norm_self_attention = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_self_attention = model.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_cross_attention(",
-            "(lambda x, sublayer: self.add_norm_cross_attention.norm(x + sublayer(x)))(",
+            "self.add_norm_cross_attention = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_cross_attention = model.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_feed_forward(",
-            "(lambda x, sublayer: self.add_norm_feed_forward.norm(x + sublayer(x)))(",
+            "self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = model.AddNorm(d_model, 0.0, False)",
         ),
     ],
 )
@@ -345,15 +337,9 @@ DecoderLayer.shares(
     ],
 )
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "AddNorm gets the sub-layer's output, not the sub-layer",
-)
+DecoderLayer.shares(EncoderLayer, "AddNorm gets the sub-layer's output, not the sub-layer")
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "AddNorm gets only one argument",
-)
+DecoderLayer.shares(EncoderLayer, "AddNorm gets only one argument")
 
 DecoderLayer.shares(
     EncoderLayer,
@@ -373,10 +359,7 @@ DecoderLayer.shares(
     edits=[("lambda y: self.self_attention(y, y, target_mask)", "self.self_attention")],
 )
 
-DecoderLayer.shares(
-    EncoderLayer,
-    "query, key and value are given one by one",
-)
+DecoderLayer.shares(EncoderLayer, "query, key and value are given one by one")
 
 DecoderLayer.shares(
     EncoderLayer,

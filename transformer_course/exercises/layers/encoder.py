@@ -90,16 +90,17 @@ Encoder.mistake(
     change="Wrap the list: `self.layers = nn.ModuleList(...)`.",
 )
 
+# The wrong numbers begin at one place, so that no two of them are taken for a pair.
 Encoder.mistake(
     "one layer too few",
-    edits=[("range(layers)", "range(layers - 1)")],
+    edits=[("range(layers)", "range(-1 + layers)")],
     observed="With layers=2 your module has one layer.",
     change="`range(layers)` counts from 0 and gives `layers` numbers; leave out `- 1` and `1,`.",
 )
 
 Encoder.mistake(
     "one layer too many",
-    edits=[("range(layers)", "range(layers + 1)")],
+    edits=[("range(layers)", "range(1 + layers)")],
     observed="With layers=2 your module has three layers.",
     change="`range(layers)` gives `layers` numbers already; leave out `+ 1`.",
 )
@@ -161,7 +162,7 @@ Encoder.mistake(
     "the final norm is built even where it is not used",
     edits=[
         (" if norm_first else nn.Identity()", "\n        self.norm_first = norm_first"),
-        ("return self.norm(x)", "return self.norm(x) if self.norm_first else x"),
+        ("return self.norm(x)", "return x if not self.norm_first else self.norm(x)"),
     ],
     observed="The values are right, but with norm_first=False the parameters `norm.gain` and "
     "`norm.bias` should not be there: they would never be trained.",
@@ -187,8 +188,7 @@ Encoder.mistake(
 Encoder.mistake(
     "the final norm comes after every layer",
     edits=[
-        ("= layer(x", "= self.norm(layer(x"),
-        ("layer(x, source_mask)", "layer(x, source_mask))"),
+        ("layer(x, source_mask)", "layer(x, source_mask)\n            x = self.norm(x)"),
         ("return self.norm(x)", "return x"),
     ],
     observed="With norm_first=True the residual stream is normalised between the layers.",
@@ -257,12 +257,7 @@ Encoder.mistake(
 
 Encoder.mistake(
     "the ModuleList is called like a layer",
-    edits=[
-        (
-            "for layer in self.layers:\n            x = layer(x, source_mask)",
-            "x = self.layers(x, source_mask)",
-        )
-    ],
+    edits=[("x = layer(", "x = self.layers(")],
     observed="An `nn.ModuleList` keeps modules and has no `forward` of its own.",
     change="Call the layers in a loop: `for layer in self.layers: x = layer(x, source_mask)`.",
 )
@@ -272,10 +267,7 @@ Encoder.mistake(
     edits=[
         ("nn.ModuleList(", "nn.Sequential(*("),
         ("range(layers)\n        )", "range(layers)\n        ))"),
-        (
-            "for layer in self.layers:\n            x = layer(x, source_mask)",
-            "x = self.layers(x, source_mask)",
-        ),
+        ("x = layer(", "x = self.layers("),
     ],
     observed="`nn.Sequential` hands on one argument, so a mask cannot reach the layers.",
     change="Call the layers in a loop: `for layer in self.layers: x = layer(x, source_mask)`.",

@@ -184,16 +184,17 @@ EncoderLayer.mistake(
     change="Write `x = self.add_norm_...(x, sublayer)` without `x +`.",
 )
 
+# Edited where each AddNorm is built: so it goes together with mistakes in the calls.
 EncoderLayer.mistake(
     "only the norm of AddNorm is used",
     edits=[
         (
-            "self.add_norm_attention(",
-            "(lambda x, sublayer: self.add_norm_attention.norm(x + sublayer(x)))(",
+            "self.add_norm_attention = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_attention = model.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_feed_forward(",
-            "(lambda x, sublayer: self.add_norm_feed_forward.norm(x + sublayer(x)))(",
+            "self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = model.AddNorm(d_model, 0.0, False)",
         ),
     ],
     observed="norm_first=True changes nothing, and in training no dropout acts.",
@@ -222,7 +223,7 @@ EncoderLayer.mistake(
 
 EncoderLayer.mistake(
     "AddNorm gets the sub-layer's output, not the sub-layer",
-    edits=[("x, self.feed_forward)", "x, self.feed_forward(x))")],
+    edits=[("x, lambda y: self.self_attention(y, y,", "x, self.self_attention(x, x,")],
     observed="\"'Tensor' object is not callable\": AddNorm wants to call the sub-layer itself, "
     "and you have called it already.",
     change="Hand over something that can be called: `lambda y: self.self_attention(y, y, ...)` "
@@ -231,7 +232,7 @@ EncoderLayer.mistake(
 
 EncoderLayer.mistake(
     "AddNorm gets only one argument",
-    edits=[("x, self.feed_forward)", "self.feed_forward(x))")],
+    edits=[("x, lambda y: self.self_attention(y, y,", "self.self_attention(x, x,")],
     observed="It stops because `sublayer` is missing: AddNorm needs `x`, to add it, and the "
     "sub-layer, to call it.",
     change="Give it both: `self.add_norm_feed_forward(x, self.feed_forward)`.",

@@ -74,7 +74,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps stands outside the root",
-    edits=[("torch.sqrt(variance + eps)", "(torch.sqrt(variance) + eps)")],
+    edits=[("/ torch", "/ (torch"), ("variance + eps", "variance) + eps")],
     observed="Vectors with standard deviation 0.0001 come out with 0.91 instead of 0.03: your "
     "eps acts too late to hold small vectors down.",
     change="Add eps to the variance: `torch.sqrt(variance + eps)`.",
@@ -96,7 +96,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps is added to the result, not to the variance",
-    edits=[("variance + eps) + bias", "variance) + bias + eps")],
+    edits=[("variance + eps", "variance"), ("+ bias", "+ bias + eps")],
     observed="A vector of equal numbers gives NaN, because you divide 0 by 0; all other numbers "
     "are too large by eps.",
     change="Put eps under the root: `torch.sqrt(variance + eps)`.",
@@ -104,19 +104,17 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the squares are added up, not averaged",
-    edits=[
-        (
-            "x.var(dim=-1, keepdim=True, correction=0)",
-            "(x - mean).square().sum(dim=-1, keepdim=True)",
-        )
-    ],
+    edits=[("x.var(", "(x - mean).square().sum("), ("True, correction=0)", "True)")],
     observed="Without gain and bias, vectors of 4 features have variance 0.25 instead of 1.",
     change="The variance is a mean: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
 )
 
 layer_norm.mistake(
     "each number is divided by its own distance from the mean",
-    edits=[("x.var(dim=-1, keepdim=True, correction=0)", "(x - mean).square()")],
+    edits=[
+        ("x.var(dim=-1", "(x - x.mean(dim=-1"),
+        ("True, correction=0)", "True)).square()"),
+    ],
     observed="Without gain and bias, nearly all numbers are 1 or -1: your variance has the shape "
     "of `x`.",
     change="Average the squares: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
@@ -140,7 +138,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the mean is not subtracted",
-    edits=[("(x - mean)", "x")],
+    edits=[("(x - mean)", "(x)")],
     observed="Adding 100 to every number of `x` changes your result; it should not.",
     change="Divide `x - mean`, not `x`.",
 )
@@ -148,8 +146,9 @@ layer_norm.mistake(
 layer_norm.mistake(
     "this is RMSNorm: no mean is subtracted anywhere",
     edits=[
-        ("x.var(dim=-1, keepdim=True, correction=0)", "x.square().mean(dim=-1, keepdim=True)"),
-        ("(x - mean)", "x"),
+        ("x.var(", "x.square().mean("),
+        ("True, correction=0)", "True)"),
+        ("(x - mean)", "(x)"),
     ],
     observed="Each vector is divided by the root of its mean square; without gain and bias its "
     "mean is not 0.",
@@ -158,19 +157,14 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "brackets are missing: only the mean is divided",
-    edits=[
-        (
-            "gain * (x - mean) / torch.sqrt(variance + eps)",
-            "gain * (x - mean / torch.sqrt(variance + eps))",
-        )
-    ],
+    edits=[("mean) /", "mean /"), ("variance + eps", "variance + eps)")],
     observed="Python divides before it subtracts, so `x - mean / ...` divides the mean alone.",
     change="Write `(x - mean) / torch.sqrt(variance + eps)`.",
 )
 
 layer_norm.mistake(
     "brackets are missing: the gain meets x alone, the root the mean alone",
-    edits=[("(x - mean)", "x - mean")],
+    edits=[("gain * (x - mean)", "x * gain - mean")],
     observed="Python multiplies and divides before it subtracts: you compute "
     "`(gain * x) - (mean / ...) + bias`.",
     change="Write `gain * (x - mean) / torch.sqrt(variance + eps) + bias`.",
@@ -237,10 +231,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "normalised over the whole tensor",
-    edits=[
-        ("mean(dim=-1, keepdim=True)", "mean()"),
-        ("var(dim=-1, keepdim=True, correction=0)", "var(correction=0)"),
-    ],
+    edits=[("mean(dim=-1", "mean(dim=None"), ("var(dim=-1", "var(dim=None")],
     observed="There is one mean and one variance for everything, so each word depends on all "
     "words of all sentences.",
     change="Take both along the features: `dim=-1, keepdim=True`.",
@@ -290,12 +281,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the gain multiplies the bias too",
-    edits=[
-        (
-            "(x - mean) / torch.sqrt(variance + eps) + bias",
-            "((x - mean) / torch.sqrt(variance + eps) + bias)",
-        )
-    ],
+    edits=[("gain * (x", "gain * ((x"), ("+ bias", "+ bias)")],
     observed="A vector of equal numbers comes out as `gain * bias`; it should come out as `bias`.",
     change="Add `bias` last: `gain * normalised + bias`.",
 )
