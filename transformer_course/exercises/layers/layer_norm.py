@@ -6,11 +6,7 @@ from torch import Tensor
 from transformer_course import model
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
-
-
-def _gain_and_bias(d_model: int) -> tuple[Tensor, Tensor]:
-    """Return a gain and a bias that differ from feature to feature, as after some training."""
-    return torch.linspace(0.6, 1.8, d_model), torch.linspace(-0.5, 0.7, d_model)
+from transformer_course.exercises.layers.inputs import gain_and_bias
 
 
 def _with_one_constant_vector(x: Tensor) -> Tensor:
@@ -38,11 +34,11 @@ def _variance_is_one(value: Tensor, case: Case) -> bool:
 @exercise(
     reference=model.layer_norm,
     cases=[
-        Case((vectors(2, 3, 4), *_gain_and_bias(4), 1e-5)),
-        Case((vectors(4, 4, 4), *_gain_and_bias(4), 1e-5)),
-        Case((vectors(5).double(), *(part.double() for part in _gain_and_bias(5)), 1e-5)),
-        Case((1e-4 * vectors(3, 2, 6), *_gain_and_bias(6), 1e-5)),
-        Case((_with_one_constant_vector(vectors(2, 4, 3)), *_gain_and_bias(3), 0.1)),
+        Case((vectors(2, 3, 4), *gain_and_bias(4), 1e-5)),
+        Case((vectors(4, 4, 4), *gain_and_bias(4), 1e-5)),
+        Case((vectors(5).double(), *(part.double() for part in gain_and_bias(5)), 1e-5)),
+        Case((1e-4 * vectors(3, 2, 6), *gain_and_bias(6), 1e-5)),
+        Case((_with_one_constant_vector(vectors(2, 4, 3)), *gain_and_bias(3), 0.1)),
     ],
     properties=[
         Property("without gain and bias, the mean of each vector is 0", _mean_is_zero),
@@ -78,7 +74,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps stands outside the root",
-    edits=[("torch.sqrt", "(torch.sqrt"), ("variance + eps", "variance) + eps")],
+    edits=[("/ torch", "/ (torch"), ("variance + eps", "variance) + eps")],
     observed="Vectors with standard deviation 0.0001 come out with 0.91 instead of 0.03: your "
     "eps acts too late to hold small vectors down.",
     change="Add eps to the variance: `torch.sqrt(variance + eps)`.",
@@ -100,7 +96,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "eps is added to the result, not to the variance",
-    edits=[(" + eps)", ")"), ("+ bias", "+ bias + eps")],
+    edits=[("variance + eps", "variance"), ("+ bias", "+ bias + eps")],
     observed="A vector of equal numbers gives NaN, because you divide 0 by 0; all other numbers "
     "are too large by eps.",
     change="Put eps under the root: `torch.sqrt(variance + eps)`.",
@@ -108,14 +104,17 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the squares are added up, not averaged",
-    edits=[("x.var(", "(x - mean).square().sum("), (", correction=0", "")],
+    edits=[("x.var(", "(x - mean).square().sum("), ("True, correction=0)", "True)")],
     observed="Without gain and bias, vectors of 4 features have variance 0.25 instead of 1.",
     change="The variance is a mean: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
 )
 
 layer_norm.mistake(
     "each number is divided by its own distance from the mean",
-    edits=[("x.var(dim=-1, keepdim=True, correction=0)", "(x - mean).square()")],
+    edits=[
+        ("x.var(dim=-1", "(x - x.mean(dim=-1"),
+        ("True, correction=0)", "True)).square()"),
+    ],
     observed="Without gain and bias, nearly all numbers are 1 or -1: your variance has the shape "
     "of `x`.",
     change="Average the squares: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
@@ -139,14 +138,18 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the mean is not subtracted",
-    edits=[(" - mean", "")],
+    edits=[("(x - mean)", "(x)")],
     observed="Adding 100 to every number of `x` changes your result; it should not.",
     change="Divide `x - mean`, not `x`.",
 )
 
 layer_norm.mistake(
     "this is RMSNorm: no mean is subtracted anywhere",
-    edits=[("x.var(", "x.square().mean("), (", correction=0", ""), (" - mean", "")],
+    edits=[
+        ("x.var(", "x.square().mean("),
+        ("True, correction=0)", "True)"),
+        ("(x - mean)", "(x)"),
+    ],
     observed="Each vector is divided by the root of its mean square; without gain and bias its "
     "mean is not 0.",
     change="Subtract the mean first, in the variance too. RMSNorm leaves that out on purpose.",
@@ -154,14 +157,14 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "brackets are missing: only the mean is divided",
-    edits=[("mean) /", "mean /"), ("eps) +", "eps)) +")],
+    edits=[("mean) /", "mean /"), ("variance + eps", "variance + eps)")],
     observed="Python divides before it subtracts, so `x - mean / ...` divides the mean alone.",
     change="Write `(x - mean) / torch.sqrt(variance + eps)`.",
 )
 
 layer_norm.mistake(
     "brackets are missing: the gain meets x alone, the root the mean alone",
-    edits=[("* (x", "* x"), ("mean) /", "mean /")],
+    edits=[("gain * (x - mean)", "x * gain - mean")],
     observed="Python multiplies and divides before it subtracts: you compute "
     "`(gain * x) - (mean / ...) + bias`.",
     change="Write `gain * (x - mean) / torch.sqrt(variance + eps) + bias`.",
@@ -228,10 +231,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "normalised over the whole tensor",
-    edits=[
-        ("mean(dim=-1, keepdim=True)", "mean()"),
-        ("var(dim=-1, keepdim=True, correction=0)", "var(correction=0)"),
-    ],
+    edits=[("mean(dim=-1", "mean(dim=None"), ("var(dim=-1", "var(dim=None")],
     observed="There is one mean and one variance for everything, so each word depends on all "
     "words of all sentences.",
     change="Take both along the features: `dim=-1, keepdim=True`.",
@@ -281,7 +281,7 @@ layer_norm.mistake(
 
 layer_norm.mistake(
     "the gain multiplies the bias too",
-    edits=[("gain * (", "gain * (("), ("+ bias", "+ bias)")],
+    edits=[("gain * (x", "gain * ((x"), ("+ bias", "+ bias)")],
     observed="A vector of equal numbers comes out as `gain * bias`; it should come out as `bias`.",
     change="Add `bias` last: `gain * normalised + bias`.",
 )

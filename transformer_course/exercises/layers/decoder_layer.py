@@ -1,0 +1,371 @@
+"""The decoder layer."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.layers.encoder_layer import EncoderLayer
+from transformer_course.exercises.layers.inputs import ALL_DROPPED, Trained, changed, masks
+
+
+class _TrainedDecoderLayer(Trained, model.DecoderLayer):
+    pass
+
+
+def _what_the_future_changes(
+    layer: nn.Module, x: Tensor, memory: Tensor, source_mask: Tensor, target_mask: Tensor
+) -> Tensor:
+    later = x.clone()
+    later[:, -1] = 3 * x[:, -1].sin()
+    return changed(*(layer(y, memory, source_mask, target_mask) for y in (x, later)))
+
+
+def _gradient_of_memory(layer: nn.Module, x: Tensor, memory: Tensor) -> Tensor:
+    memory.requires_grad_()
+    output = layer(x, memory)
+    # Not the plain sum: through a layer norm its gradient is zero.
+    loss = (output * torch.arange(output.numel()).view_as(output).cos()).sum()
+    (gradient,) = torch.autograd.grad(loss, memory, allow_unused=True)
+    return torch.zeros_like(memory) if gradient is None else gradient
+
+
+@exercise(
+    reference=_TrainedDecoderLayer,
+    cases=[
+        Case((vectors(2, 3, 4), vectors(2, 5, 4, seed=1)), construct=(4, 2, 8, 0.1, False)),
+        Case((vectors(3, 4, 8), vectors(3, 5, 8, seed=1), *masks(5, 4)), construct=(8, 2, 20)),
+        Case((vectors(3, 4, 8), vectors(3, 4, 8, seed=1), *masks(4, 4)), construct=(8, 2, 20)),
+        Case(
+            (vectors(3, 5, 8), vectors(3, 4, 8, seed=1), *masks(4, 5)),
+            construct=(8, 4, 12, 0.1, True),
+        ),
+        Case(
+            (vectors(3, 4, 8), vectors(3, 5, 8, seed=1), *masks(5, 4)),
+            construct=(8, 2, 20),
+            observe=_what_the_future_changes,
+            looks_at="which positions change when the last one does",
+        ),
+        Case(
+            (vectors(2, 3, 4), vectors(2, 5, 4, seed=1)),
+            construct=(4, 2, 8),
+            observe=_gradient_of_memory,
+            looks_at="the gradient that reaches the memory",
+        ),
+        Case(
+            (vectors(2, 3, 4), vectors(2, 5, 4, seed=1)),
+            construct=(4, 2, 8, 1.0, False),
+            looks_at=ALL_DROPPED,
+            training=True,
+        ),
+    ],
+    hints=[
+        "Three steps, each inside its AddNorm and each on what came out of the step before: the "
+        "target looks at itself, then at the memory, then each position works alone. Which of "
+        "them needs which mask?",
+        "A mask belongs to the sequence that is looked at. In cross-attention the target asks "
+        "and the memory answers: `self.cross_attention(y, memory, source_mask)`.",
+        "Like the encoder layer, with `lambda y: self.self_attention(y, y, target_mask)` first, "
+        "then `lambda y: self.cross_attention(y, memory, source_mask)`, then the feed-forward "
+        "network.",
+    ],
+)
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention and feed-forward network, each inside an AddNorm."""
+
+    def __init__(
+        self, d_model: int, heads: int, d_ff: int, dropout: float = 0.1, norm_first: bool = False
+    ) -> None:
+        super().__init__()
+        self.self_attention = model.MultiHeadAttention(d_model, heads)
+        self.cross_attention = model.MultiHeadAttention(d_model, heads)
+        self.feed_forward = model.FeedForward(d_model, d_ff)
+        self.add_norm_self_attention = model.AddNorm(d_model, dropout, norm_first)
+        self.add_norm_cross_attention = model.AddNorm(d_model, dropout, norm_first)
+        self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        source_mask: Tensor | None = None,
+        target_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Return a tensor of the shape of x, (batch, target, d_model)."""
+        x = self.add_norm_self_attention(x, lambda y: self.self_attention(y, y, target_mask))
+        x = self.add_norm_cross_attention(x, lambda y: self.cross_attention(y, memory, source_mask))
+        return self.add_norm_feed_forward(x, self.feed_forward)
+
+
+DecoderLayer.mistake(
+    "the cross-attention looks at the target, not at the memory",
+    edits=[("(y, memory, source_mask)", "(y, y, source_mask)")],
+    observed="The memory has no influence: its gradient is zero. Lengths that differ also clash "
+    "with the source mask.",
+    change="Look at the memory: `self.cross_attention(y, memory, source_mask)`.",
+)
+
+DecoderLayer.mistake(
+    "the memory asks and the target answers",
+    edits=[("(y, memory, source_mask)", "(memory, y, source_mask)")],
+    observed="The cross-attention returns one vector for each source position; they cannot be "
+    "added to those of the target.",
+    change="The target asks, so it comes first: `self.cross_attention(y, memory, source_mask)`.",
+)
+
+DecoderLayer.mistake(
+    "the memory looks at itself",
+    edits=[("(y, memory, source_mask)", "(memory, memory, source_mask)")],
+    observed="The cross-attention returns one vector for each source position, and the target "
+    "has no say in them.",
+    change="The target asks: `self.cross_attention(y, memory, source_mask)`.",
+)
+
+DecoderLayer.mistake(
+    "the memory is detached",
+    edits=[("(y, memory, source_mask)", "(y, memory.detach(), source_mask)")],
+    observed="All values are right, but no gradient reaches the memory: the encoder would not "
+    "learn.",
+    change="Leave out `.detach()`, `.data` and `torch.no_grad()`.",
+)
+
+DecoderLayer.mistake(
+    "the two masks are swapped",
+    edits=[
+        ("(y, y, target_mask)", "(y, y, source_mask)"),
+        ("(y, memory, source_mask)", "(y, memory, target_mask)"),
+    ],
+    observed="They do not fit if source and target differ in length. If they do not differ, "
+    "nothing stops, and earlier positions change when the last one does.",
+    change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
+)
+
+DecoderLayer.mistake(
+    "the target mask is used for both",
+    edits=[("(y, memory, source_mask)", "(y, memory, target_mask)")],
+    observed="In the cross-attention it forbids source positions by the rules of the target; it "
+    "fits only if both have the same length.",
+    change="Give `source_mask` to the cross-attention: it looks at the source.",
+)
+
+DecoderLayer.mistake(
+    "the source mask is used for both",
+    edits=[("(y, y, target_mask)", "(y, y, source_mask)")],
+    observed="It does not hide the future, and fits the self-attention only if source and target "
+    "have the same length.",
+    change="Give `target_mask` to the self-attention: it looks at the target.",
+)
+
+DecoderLayer.mistake(
+    "the self-attention has no mask",
+    edits=[("(y, y, target_mask)", "(y, y, None)")],
+    observed="Earlier positions change when the last one does: the target sees its future.",
+    change="Give `target_mask` to the self-attention as its third argument.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention has no mask",
+    edits=[("(y, memory, source_mask)", "(y, memory, None)")],
+    observed="The padding of the source has a say in the result.",
+    change="Give `source_mask` to the cross-attention as its third argument.",
+)
+
+DecoderLayer.mistake(
+    "the feed-forward network comes before the cross-attention",
+    edits=[
+        ("x = self.add_norm_cross_attention", "look = lambda x: self.add_norm_cross_attention"),
+        ("return self.add_norm_feed_forward", "x = self.add_norm_feed_forward"),
+        ("self.feed_forward)", "self.feed_forward)\n        return look(x)"),
+    ],
+    observed="The parts are right and their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention comes before the self-attention",
+    edits=[
+        ("x = self.add_norm_self_attention", "look = lambda x: self.add_norm_self_attention"),
+        ("source_mask))", "source_mask))\n        x = look(x)"),
+    ],
+    observed="The parts are right and their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
+)
+
+DecoderLayer.mistake(
+    "the self-attention has no effect",
+    edits=[("x = self.add_norm_self_attention", "self.add_norm_self_attention")],
+    observed="The result is that of cross-attention and feed-forward network alone: what the "
+    "self-attention returned is not used, or it is never called.",
+    change="Assign it, `x = self.add_norm_self_attention(...)`, and go on with this `x`.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention has no effect",
+    edits=[("x = self.add_norm_cross_attention", "self.add_norm_cross_attention")],
+    observed="The memory has no influence: what the cross-attention returned is not used, or it "
+    "is never called.",
+    change="Assign it, `x = self.add_norm_cross_attention(...)`, and go on with this `x`.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention asks with the x from before the self-attention",
+    edits=[
+        ('d_model)."""', 'd_model)."""\n        before = x'),
+        ("(y, memory,", "(before, memory,"),
+    ],
+    observed="Its questions are the same whatever the self-attention found.",
+    change="Ask with what the AddNorm hands over: `lambda y: self.cross_attention(y, ...)`.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention reads x, not what AddNorm hands over",
+    edits=[("(y, memory,", "(x, memory,")],
+    observed="norm_first=False is right. With norm_first=True AddNorm hands over the normalised "
+    "`x`, and your `lambda` does not use it.",
+    change="Use the argument of the `lambda`: `lambda y: self.cross_attention(y, memory, ...)`.",
+)
+
+DecoderLayer.mistake(
+    "the feed-forward network is missing",
+    edits=[
+        ("return self.add_norm_feed_forward", "self.add_norm_feed_forward"),
+        ("self.feed_forward)", "self.feed_forward)\n        return x"),
+    ],
+    observed="The result is that of `self.add_norm_cross_attention(...)`.",
+    change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
+)
+
+DecoderLayer.mistake(
+    "the self-attention is used for both attentions",
+    edits=[("self.cross_attention(y", "self.self_attention(y")],
+    observed="The weights of `cross_attention` have no influence on the result.",
+    change="Call `self.cross_attention` for the memory.",
+)
+
+DecoderLayer.mistake(
+    "the cross-attention is used for both attentions",
+    edits=[("self.self_attention(y", "self.cross_attention(y")],
+    observed="The weights of `self_attention` have no influence on the result.",
+    change="Call `self.self_attention` for the target itself.",
+)
+
+DecoderLayer.mistake(
+    "the first AddNorm is used for the cross-attention too",
+    edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
+    observed="`add_norm_cross_attention` is never called: it would not be trained.",
+    change="Use `self.add_norm_cross_attention` for the second sub-layer.",
+)
+
+DecoderLayer.mistake(
+    "the first AddNorm is used for the feed-forward network too",
+    edits=[("self.add_norm_feed_forward(", "self.add_norm_self_attention(")],
+    observed="`add_norm_feed_forward` is never called: it would not be trained.",
+    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
+)
+
+DecoderLayer.mistake(
+    "the second AddNorm is used for the feed-forward network too",
+    edits=[("self.add_norm_feed_forward(", "self.add_norm_cross_attention(")],
+    observed="`add_norm_feed_forward` is never called: it would not be trained.",
+    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
+)
+
+DecoderLayer.shares(EncoderLayer, "the self-attention reads x, not what AddNorm hands over")
+
+DecoderLayer.shares(EncoderLayer, "the self-attention looks at x, not at what AddNorm hands over")
+
+DecoderLayer.shares(EncoderLayer, "the feed-forward network reads x, not what AddNorm hands over")
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "no sub-layer reads what AddNorm hands over",
+    edits=[
+        ("self.self_attention(y, y,", "self.self_attention(x, x,"),
+        ("(y, memory,", "(x, memory,"),
+        ("x, self.feed_forward)", "x, lambda y: self.feed_forward(x))"),
+    ],
+)
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "x is added once more around AddNorm",
+    edits=[
+        ("x = self.add_norm_self_attention(", "x = x + self.add_norm_self_attention("),
+        ("x = self.add_norm_cross_attention(", "x = x + self.add_norm_cross_attention("),
+        ("return self", "return x + self"),
+    ],
+)
+
+# Edited where each AddNorm is built: so it goes together with mistakes in the calls.
+DecoderLayer.shares(
+    EncoderLayer,
+    "only the norm of AddNorm is used",
+    edits=[
+        (
+            "self.add_norm_self_attention = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_self_attention = model.AddNorm(d_model, 0.0, False)",
+        ),
+        (
+            "self.add_norm_cross_attention = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_cross_attention = model.AddNorm(d_model, 0.0, False)",
+        ),
+        (
+            "self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = model.AddNorm(d_model, 0.0, False)",
+        ),
+    ],
+)
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "plain sums stand in place of AddNorm",
+    edits=[
+        ("self.add_norm_self_attention(", "(lambda x, sublayer: x + sublayer(x))("),
+        ("self.add_norm_cross_attention(", "(lambda x, sublayer: x + sublayer(x))("),
+        ("self.add_norm_feed_forward(", "(lambda x, sublayer: x + sublayer(x))("),
+    ],
+)
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "no AddNorm is used",
+    edits=[
+        ("self.add_norm_self_attention(", "(lambda x, sublayer: sublayer(x))("),
+        ("self.add_norm_cross_attention(", "(lambda x, sublayer: sublayer(x))("),
+        ("self.add_norm_feed_forward(", "(lambda x, sublayer: sublayer(x))("),
+    ],
+)
+
+DecoderLayer.shares(EncoderLayer, "AddNorm gets the sub-layer's output, not the sub-layer")
+
+DecoderLayer.shares(EncoderLayer, "AddNorm gets only one argument")
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "the arguments of AddNorm are swapped",
+    edits=[
+        ("self.add_norm_self_attention(x, lambda", "self.add_norm_self_attention(lambda"),
+        ("target_mask))", "target_mask), x)"),
+        ("self.add_norm_cross_attention(x, lambda", "self.add_norm_cross_attention(lambda"),
+        ("source_mask))", "source_mask), x)"),
+        ("x, self.feed_forward)", "self.feed_forward, x)"),
+    ],
+)
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "the attention is handed over without its arguments",
+    edits=[("lambda y: self.self_attention(y, y, target_mask)", "self.self_attention")],
+)
+
+DecoderLayer.shares(EncoderLayer, "query, key and value are given one by one")
+
+DecoderLayer.shares(
+    EncoderLayer,
+    "the attention gets the mask in place of what is looked at",
+    edits=[
+        ("(y, y, target_mask)", "(y, target_mask)"),
+        ("(y, memory, source_mask)", "(y, source_mask)"),
+    ],
+)
