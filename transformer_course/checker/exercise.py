@@ -170,7 +170,7 @@ class Exercise:
 
 def exercise(
     *,
-    reference: Callable,
+    reference: Callable | None = None,
     cases: Sequence[Case],
     hints: Sequence[str],
     properties: Sequence[Property] = (),
@@ -181,13 +181,14 @@ def exercise(
     Parameters
     ----------
     reference, cases, hints, properties
-        See :class:`Task`.
+        See :class:`Task`. Without a reference, the model answer says what is right.
     parts
         Exercises whose answers this one calls, by the names under which it calls them: their text
         can be edited too.
     """
     return lambda answer: Exercise(
-        Task(answer, reference, tuple(cases), tuple(hints), tuple(properties)), parts or {}
+        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)),
+        parts or {},
     )
 
 
