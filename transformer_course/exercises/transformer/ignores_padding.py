@@ -47,26 +47,22 @@ def ignores_padding(network: nn.Module) -> bool:
     """Tell whether padding behind source and target leaves the logits of words alone."""
     network.eval()
     source, target = torch.tensor([[4, 5, 6]]), torch.tensor([[6, 7]])
-    pad_id = network.config.pad_id
+    behind, pad_id = (0, 2), network.config.pad_id
     before = network(source, target)
-    after = network(F.pad(source, (0, 2), value=pad_id), F.pad(target, (0, 2), value=pad_id))
+    after = network(F.pad(source, behind, value=pad_id), F.pad(target, behind, value=pad_id))
     return torch.allclose(before, after[:, :2], atol=1e-5)
 
 
 ignores_padding.mistake(
     "0 is taken for the padding",
-    edits=[("pad_id = network.config.pad_id", "pad_id = 0")],
+    edits=[("(0, 2), network.config.pad_id", "(0, 2), 0")],
     observed="A right model with `pad_id=3` fails: there, 0 is a word, and words may be read.",
     change="Use `network.config.pad_id`.",
 )
 
 ignores_padding.mistake(
     "the padding stands in front",
-    edits=[
-        ("F.pad(source, (0, 2)", "F.pad(source, (2, 0)"),
-        ("F.pad(target, (0, 2)", "F.pad(target, (2, 0)"),
-        ("after[:, :2]", "after[:, 2:]"),
-    ],
+    edits=[("(0, 2)", "(2, 0)"), ("after[:, :2]", "after[:, -2:]")],
     observed="A right model fails: padding in front moves the words to other positions, which are "
     "read. A model without positional encodings passes.",
     change="Append the padding behind the words.",
@@ -74,7 +70,7 @@ ignores_padding.mistake(
 
 ignores_padding.mistake(
     "the words of the source change too",
-    edits=[("F.pad(source, (0, 2)", "F.pad(source[:, :-1], (0, 1)")],
+    edits=[("F.pad(source, behind", "F.pad(source[:, :-1], behind")],
     observed="A right model fails, and a model that never reads the source passes: more than "
     "padding is changed there, such as a word that gives way to it.",
     change="Keep all words, and append tokens of `network.config.pad_id` behind them.",
@@ -82,7 +78,7 @@ ignores_padding.mistake(
 
 ignores_padding.mistake(
     "the target is never padded",
-    edits=[("F.pad(target, (0, 2), value=pad_id)", "target")],
+    edits=[("F.pad(target, behind, value=pad_id)", "target")],
     observed="A model without masks for the target passes: its words attend to the target's "
     "padding, and you gave it none.",
     change="Pad the target too, and compare the logits of its words.",
@@ -90,7 +86,7 @@ ignores_padding.mistake(
 
 ignores_padding.mistake(
     "the source is never padded",
-    edits=[("F.pad(source, (0, 2), value=pad_id)", "source")],
+    edits=[("F.pad(source, behind, value=pad_id)", "source")],
     observed="A model without a mask in the encoder passes, and so does one without a mask in "
     "cross-attention.",
     change="Pad the source too.",
@@ -101,7 +97,7 @@ ignores_padding.mistake(
     edits=[
         ("before = network(source, target)", "before = network.encode(source)"),
         ("after = network(F", "after = network.encode(F"),
-        (", F.pad(target, (0, 2), value=pad_id))", ")"),
+        (", F.pad(target, behind, value=pad_id))", ")"),
         ("after[:, :2]", "after[:, :3]"),
     ],
     observed="A model without a mask in cross-attention passes: its memory is right, and its "

@@ -92,7 +92,7 @@ sees_no_future.mistake(
 
 sees_no_future.mistake(
     "now and then nothing is changed",
-    edits=[("3, 6, 7]]", "3, torch.randint(1, 8, ()), 5]]")],
+    edits=[("3, 6, 7]]", "3, torch.randint(1, 7, ()), 5]]")],
     observed="A model without masks fails nearly always, but not in each of 20 trials: a token "
     "drawn at random is sometimes the one that stood there.",
     change="Make sure that the token is another one: `changed[:, -1] = target[:, -1] % 7 + 1`.",

@@ -35,7 +35,7 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
     loss = network(source_ids, target_ids).square().sum()
     gradients = torch.autograd.grad(loss, [*network.parameters()], allow_unused=True)
     names = (name for name, _ in network.named_parameters())
-    return [name for name, gradient in zip(names, gradients, strict=True) if gradient is None]
+    return sorted(name for name, gradient in zip(names, gradients, strict=True) if gradient is None)
 
 
 @exercise(
