@@ -1,0 +1,156 @@
+"""Right and broken models, on which the tests that learners write are tried."""
+
+# The words of its case say what is wrong with a model.
+# ruff: noqa: D101, D102
+
+import functools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_course import model
+from transformer_course.checker.cases import Case
+from transformer_course.exercises.transformer.inputs import CONFIG
+from transformer_course.exercises.transformer.transformer import Transformer
+
+
+def _with_mistake(name: str) -> type[nn.Module]:
+    return next(mistake.candidate for mistake in Transformer.mistakes if mistake.name == name)
+
+
+def _with_edit(old: str, new: str) -> type[nn.Module]:
+    return Transformer.answer.edited([Transformer.answer.edit(old, new)])
+
+
+Right = Transformer.task.answer
+NoPositions = _with_mistake("there are no positional encodings")
+NoEncoderMask = _with_mistake("the encoder has no mask")
+NoMemoryMask = _with_mistake("cross-attention has no mask")
+NoTargetMask = _with_mistake("the target has no mask")
+NoMasks = _with_mistake("there are no masks at all")
+OffByOne = _with_mistake("the causal mask is off by one")
+NoSource = _with_edit("decoder(x, memory", "decoder(x, torch.zeros_like(memory)")
+EachTokenAlone = _with_edit(
+    "source_mask, target_mask",
+    "source_mask, target_mask & torch.eye(target_ids.shape[1], dtype=torch.bool)",
+)
+
+
+class OwnShift(Right):
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        begin = torch.ones_like(target_ids[:, :1])
+        shifted = torch.cat([begin, target_ids[:, :-1]], dim=1)
+        return super().decode(shifted, memory, source_ids)
+
+
+class FaintLeak(Right):
+    """Mix the right model with one that has no masks."""
+
+    SHARE = 0.03
+
+    def encode(self, source_ids: Tensor) -> Tensor:
+        return torch.lerp(super().encode(source_ids), NoMasks.encode(self, source_ids), self.SHARE)
+
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        return torch.lerp(
+            super().decode(target_ids, memory, source_ids),
+            NoMasks.decode(self, target_ids, memory, source_ids),
+            self.SHARE,
+        )
+
+
+class RepeatsNextWord(Right):
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        next_word = F.one_hot(target_ids.roll(-1, dims=1), self.config.target_vocab)
+        return super().decode(target_ids, memory, source_ids) + 1000 * next_word
+
+
+class TellsLength(Right):
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        length = torch.tensor(source_ids.shape[1] % self.config.target_vocab)
+        logits = super().decode(target_ids, memory, source_ids)
+        return logits + 1000 * F.one_hot(length, self.config.target_vocab)
+
+
+class RoundsByLength(Right):
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        logits = super().decode(target_ids, memory, source_ids)
+        return logits * (1 + 1e-9 * source_ids.shape[1])
+
+
+TRIED = replace(CONFIG, d_model=8, dropout=0.5)
+_FAVOURITE = F.one_hot(torch.tensor(1), TRIED.target_vocab)
+
+
+class _EvenOut(nn.Module):
+    """Let chance not decide how a test that is too strict or too coarse ends.
+
+    Too strict is `==`, which the last digits decide; too coarse is a look at the best word alone,
+    which a favourite word makes the same at every position.
+    """
+
+    def forward(self, logits: Tensor) -> Tensor:
+        rounded = logits + (logits.round(decimals=8) - logits).detach()  # keeps the gradient
+        return rounded + 100 * _FAVOURITE
+
+
+def _built(config: model.TransformerConfig) -> nn.Module:
+    """Build a model to be tried, in double precision."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(2)
+        network = model.Transformer(config)
+    network.output = nn.Sequential(network.output, _EvenOut())
+    return network.double()
+
+
+_built_once = functools.cache(_built)
+
+
+def _network(
+    code: Callable, kind: type[nn.Module], training: bool, config: model.TransformerConfig
+) -> nn.Module:
+    # A learner's test may change what it is given. The course's own do not, and building costs
+    # more than running: they share one model, which is of another kind each time.
+    is_ours = getattr(code, "__module__", "").startswith("transformer_course.")
+    network = _built_once(config) if is_ours else _built(config)
+    network.__class__ = kind
+    return network.train(training)
+
+
+def _answer(code: Callable, network: nn.Module) -> bool:
+    """Let a test judge a model; a truth value in a tensor is as good as a bare one."""
+    answer = code(network)
+    return answer.item() if isinstance(answer, Tensor) and answer.numel() == 1 else answer
+
+
+def _verdict(code: Callable, *choice: Any) -> bool:
+    return _answer(code, _network(code, *choice))
+
+
+def one_of_many_verdicts(code: Callable, *choice: Any) -> bool:
+    """Try a test on a model 20 times, and tell whether it says True at least once."""
+    network = _network(code, *choice)
+    return any(_answer(code, network) for _ in range(20))
+
+
+def tried_on(
+    kind: type[nn.Module],
+    words: str,
+    training: bool = False,
+    config: model.TransformerConfig = TRIED,
+) -> Case:
+    """Return the case that looks at what a test says of a model."""
+    return Case((kind, training, config), observe=_verdict, written=f"({words})")
+
+
+FOR_EITHER_TEST = [
+    tried_on(Right, "a right model"),
+    tried_on(NoMasks, "a model without masks"),
+    tried_on(Right, "a right model in training mode", training=True),
+    tried_on(NoSource, "a model that never reads the source"),
+    tried_on(FaintLeak, "a model that reads faintly what it must not read"),
+]
