@@ -1,0 +1,298 @@
+"""A test that finds out which outputs of a layer depend on later inputs."""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.exercise import exercise
+
+
+class _Layer:
+    """A layer with a name, which the words of a check show."""
+
+    def __init__(self, name: str, forward: Callable[[Tensor], Tensor]) -> None:
+        self.name = name
+        self.forward = forward
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.forward(x)
+
+
+def _attention(name: str, weigh: Callable[[Tensor, Tensor], Tensor]) -> _Layer:
+    """Return self-attention; ``weigh`` makes weights of scores and a causal mask."""
+
+    def forward(x: Tensor) -> Tensor:
+        return weigh(x @ x.mT / math.sqrt(x.shape[-1]), model.causal_mask(x.shape[1])) @ x
+
+    return _Layer(name, forward)
+
+
+def _leak(name: str, query: int, key: int, feature: int, amount: float) -> _Layer:
+    """Return a running sum; a feature of one position also gets some of a later position."""
+
+    def forward(x: Tensor) -> Tensor:
+        leaked = torch.zeros_like(x)
+        leaked[:, query, feature] = amount * x[:, key, feature]
+        return x.cumsum(dim=1) + leaked
+
+    return _Layer(name, forward)
+
+
+_CAUSAL_ATTENTION = _attention(
+    "attention with a causal mask",
+    lambda scores, mask: scores.masked_fill(~mask, -math.inf).softmax(dim=-1),
+)
+_FREE_ATTENTION = _attention(
+    "attention without a mask", lambda scores, mask: scores.softmax(dim=-1)
+)
+_LAYERS = (
+    _CAUSAL_ATTENTION,
+    _FREE_ATTENTION,
+    _attention(
+        "attention with a mask that allows one position too many",
+        lambda scores, mask: scores.masked_fill(mask.mT.triu(2), -math.inf).softmax(dim=-1),
+    ),
+    _attention(
+        "attention with 0 in place of future scores",
+        lambda scores, mask: (scores * mask).softmax(dim=-1),
+    ),
+    _attention(
+        "attention with the mask after the softmax",
+        lambda scores, mask: scores.softmax(dim=-1) * mask,
+    ),
+    _Layer("the mean of all positions", lambda x: x.mean(dim=1, keepdim=True).expand_as(x)),
+    _Layer("the vector of the previous position", lambda x: F.pad(x[:, :-1], (0, 0, 1, 0))),
+    _Layer("the vector of the next position", lambda x: F.pad(x[:, 1:], (0, 0, 0, 1))),
+    _Layer("a running sum plus the mean of the batch", lambda x: x.cumsum(dim=1) + x.mean(dim=0)),
+    _leak("a running sum with a leak in feature 0", query=1, key=3, feature=0, amount=-0.5),
+    _leak("a running sum with a weak leak in feature 2", query=0, key=2, feature=2, amount=0.01),
+)
+
+
+def _probed(layer: _Layer, *shape: int) -> Case:
+    return Case((layer, vectors(*shape)), written=f"({layer}, x of shape {list(shape)})")
+
+
+def _by_derivatives(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Say which outputs depend on later inputs, by the derivatives of all by all."""
+    derivatives = torch.autograd.functional.jacobian(lambda x: layer(x).sum(dim=0), x)
+    return derivatives.abs().amax(dim=(1, 2, 4)).triu(1) > 0
+
+
+@exercise(
+    reference=_by_derivatives,
+    cases=[
+        *(_probed(layer, 3, 3, 2) for layer in (_CAUSAL_ATTENTION, _FREE_ATTENTION)),
+        *(_probed(layer, 2, 4, 3) for layer in _LAYERS),
+    ],
+    properties=[
+        Property(
+            "nothing on the diagonal or below it is True: that is no future",
+            lambda value, case: not value.bool().tril().any(),
+        ),
+    ],
+    hints=[
+        "You need not look into the layer. Call it on `x`, change one input, call it again: which "
+        "outputs have moved?",
+        "Loop over j. Copy `x`, change position j of the copy, and compare the layer's two "
+        "outputs. Only the positions before j are of interest: rows i < j of column j.",
+        "`changed = x.clone()`, `changed[:, j] += 1`, then "
+        "`(layer(changed) - layer(x)).abs().amax(dim=(0, 2)) > 1e-5` says which positions moved.",
+    ],
+)
+def sees_the_future(layer: nn.Module, x: Tensor) -> Tensor:
+    """Return where output i (row) changes with a later input j (column), (length, length)."""
+    length = x.shape[1]
+    sees = torch.zeros(length, length, dtype=torch.bool)
+    before = layer(x)
+    for j in range(length):
+        changed = x.clone()
+        changed[:, j] += 1
+        moved = (layer(changed) - before).abs().amax(dim=(0, 2)) > 1e-5
+        sees[:, j] = moved
+    return sees.triu(1)
+
+
+# Which input is changed
+
+sees_the_future.mistake(
+    "`x` itself is changed, so that the changes pile up",
+    edits=[("x.clone()", "x")],
+    observed="When the last input is changed, all those before it are changed already: outputs "
+    "move that do not depend on it. The caller's `x` is changed as well.",
+    change="Change a copy each time: `changed = x.clone()`.",
+)
+
+sees_the_future.mistake(
+    "axis 0 is taken for the positions",
+    edits=[("changed[:, j]", "changed[j]")],
+    observed="Axis 0 counts sentences: `x[j]` is the whole sentence j, and there may be fewer "
+    "sentences than positions.",
+    change="Positions stand on axis 1: change `changed[:, j]`, compare `output[:, i]`.",
+)
+
+sees_the_future.mistake(
+    "a feature is changed at every position",
+    edits=[("changed[:, j]", "changed[:, :, j]")],
+    observed="The last axis of `x` counts features: `x[:, :, j]` is feature j of all positions.",
+    change="Change position j, with all its features: `changed[:, j] += 1`.",
+)
+
+sees_the_future.mistake(
+    "NaN is used as a mark",
+    edits=[("+= 1", "= torch.nan"), ("abs()", "isnan().float()")],
+    observed="A right mask gives later positions weight 0, but 0 times NaN is NaN: attention that "
+    "sees nothing of them seems to leak.",
+    change="Change the input to another ordinary number, and see whether outputs change.",
+)
+
+sees_the_future.mistake(
+    "everything from position j on is changed at once",
+    edits=[("changed[:, j]", "changed[:, j:]")],
+    observed="One cannot tell any more which of the inputs an output depends on: a leak from "
+    "position 3 to 1 shows up in column 2 too.",
+    change="Change position j alone: `changed[:, j]`, not `changed[:, j:]`.",
+)
+
+sees_the_future.mistake(
+    "the whole future of output i is changed at once",
+    edits=[("changed[:, j]", "changed[:, j + 1 :]"), ("sees[:, j] = moved", "sees[j] = moved[j]")],
+    observed="If one later input has an effect, you mark all of them: a mask that allows one "
+    "position too many looks like no mask.",
+    change="Change one position j at a time, and mark column j only.",
+)
+
+sees_the_future.mistake(
+    "only the last input is changed",
+    edits=[("range(length)", "[length - 1]")],
+    observed="Only the last column can be True: a layer that sees one position too many is caught "
+    "in the last row but one and nowhere else.",
+    change="Change each position in turn: `for j in range(length)`.",
+)
+
+# What is compared
+
+sees_the_future.mistake(
+    "the outputs are compared as a whole, not position by position",
+    edits=[("amax(dim=(0, 2))", "amax().expand(length)")],
+    observed="Output j itself moves when input j does, so every layer seems to leak everywhere.",
+    change="Compare each position apart: take the largest difference over batch and features only, "
+    "`amax(dim=(0, 2))`.",
+)
+
+sees_the_future.mistake(
+    "only feature 0 of each output is compared",
+    edits=[("abs()", "abs()[:, :, :1]")],
+    observed="A leak in another feature stays unseen.",
+    change="Compare all features: `amax(dim=(0, 2))`.",
+)
+
+sees_the_future.mistake(
+    "an output counts as changed only if all its numbers are",
+    edits=[("amax", "amin")],
+    observed="A leak in one feature stays unseen.",
+    change="One changed number is enough: `any`, or the largest difference.",
+)
+
+sees_the_future.mistake(
+    "the sign of the difference is not taken away",
+    edits=[(".abs()", "")],
+    observed="An output that falls when a later input grows stays unseen.",
+    change="Take the absolute value: `(after - before).abs()`.",
+)
+
+sees_the_future.mistake(
+    "the output is compared with `x`, not with the output before the change",
+    edits=[("- before", "- x")],
+    observed="A layer's output differs from its input anyway, so every layer seems to leak.",
+    change="Call the layer twice and compare its outputs: `layer(changed) - layer(x)`.",
+)
+
+sees_the_future.mistake(
+    "small changes are overlooked: the tolerance is too coarse",
+    edits=[("1e-5", "0.1")],
+    observed="A leak of 1 % of the input stays unseen. Training finds it and enlarges it.",
+    change="Allow for rounding only: 1e-5 is enough.",
+)
+
+sees_the_future.mistake(
+    "it is the size of the changes, not whether there is one",
+    edits=[("length, length, dtype=torch.bool", "length, length"), (" > 1e-5", "")],
+    observed="Your matrix holds numbers; True or False is wanted.",
+    change="Compare with a small tolerance: `> 1e-5`.",
+)
+
+sees_the_future.mistake(
+    "True stands where nothing changes",
+    edits=[("> 1e-5", "<= 1e-5")],
+    observed="A layer without a mask gives False everywhere, one with a right mask gives True.",
+    change="Turn the comparison round: True means that output i has changed.",
+)
+
+# Which pairs are kept
+
+sees_the_future.mistake(
+    "the past counts as well",
+    edits=[("sees.triu(1)", "sees")],
+    observed="The lower triangle is True, though each output may see itself and the past.",
+    change="Keep the pairs with j > i only: rows above `j`, or `triu(1)`.",
+)
+
+sees_the_future.mistake(
+    "the diagonal counts as well",
+    edits=[("sees.triu(1)", "sees.triu(0)")],
+    observed="The diagonal is True: output j may see input j, which is not the future.",
+    change="Keep the pairs with j > i, without j = i: `sees[:j, j]`, or `triu(1)`.",
+)
+
+sees_the_future.mistake(
+    "the past is looked at instead of the future",
+    edits=[("sees.triu(1)", "sees.tril(-1)")],
+    observed="The lower triangle of your matrix tells which outputs see the past, as they may.",
+    change="Keep the pairs with j > i: a later input j, an earlier output i.",
+)
+
+sees_the_future.mistake(
+    "rows and columns have changed places",
+    edits=[("sees.triu(1)", "sees.triu(1).T")],
+    observed="Your row is the input that was changed and your column the output.",
+    change="Write `sees[i, j]`, i being the output and j the input: `sees[:j, j] = moved[:j]`.",
+)
+
+sees_the_future.mistake(
+    "input i is changed and output j is looked at: the past, entered above the diagonal",
+    edits=[("sees.triu(1)", "sees.T.triu(1)")],
+    observed="Every layer that uses the past at all seems to leak. You change the earlier position "
+    "and look at later outputs, which may move.",
+    change="Change the later input j and look at the earlier output i: `sees[:j, j] = moved[:j]`.",
+)
+
+sees_the_future.mistake(
+    "only the changed position is looked at",
+    edits=[("sees.triu(1)", "sees.triu(0).tril()")],
+    observed="Your matrix has nothing but its diagonal: output j moves with input j, of course.",
+    change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",
+)
+
+sees_the_future.mistake(
+    "only the last output is looked at",
+    edits=[("return sees.triu(1)", "sees[:-1] = False\n    return sees")],
+    observed="Only the last row of your matrix holds anything. The last output has no future: it "
+    "may see everything.",
+    change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",
+)
+
+sees_the_future.mistake(
+    "there is one answer for the whole layer",
+    edits=[("sees.triu(1)", "sees.triu(1).any()")],
+    observed="You return a single True or False; a matrix is wanted, which says who sees whom.",
+    change="Return the matrix; `.any()` of it is your answer.",
+)

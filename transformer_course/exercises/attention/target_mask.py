@@ -1,0 +1,136 @@
+"""The mask of a target sentence, which hides padding and future."""
+
+import torch
+from torch import Tensor
+
+from transformer_course import model
+from transformer_course.checker.cases import Property
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.attention.causal_mask import causal_mask
+from transformer_course.exercises.attention.padding_mask import (
+    PADDED,
+    hides_all_padding,
+    padding_mask,
+)
+
+
+@exercise(
+    reference=model.target_mask,
+    parts={"model.padding_mask": padding_mask, "model.causal_mask": causal_mask},
+    cases=PADDED,
+    properties=[
+        Property("no padding token may be attended to", hides_all_padding),
+        Property(
+            "no position may attend to a later one",
+            lambda value, case: not value.bool().triu(1).any(),
+        ),
+        Property(
+            "a token that is not padding may attend to itself",
+            lambda value, case: torch.equal(
+                value.bool()[:, 0].diagonal(dim1=1, dim2=2), case.inputs[0] != case.inputs[1]
+            ),
+        ),
+    ],
+    hints=[
+        "You have both masks already. A key may be attended to if the one allows it and the other "
+        "does too.",
+        "The padding mask has shape (batch, 1, 1, length), the causal one (length, length). They "
+        "broadcast to (batch, 1, length, length). Which operator is True where both are?",
+        "`padding_mask(ids, pad_id) & causal_mask(ids.shape[1])`",
+    ],
+)
+def target_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Return what both masks allow, shape (batch, 1, length, length)."""
+    return model.padding_mask(ids, pad_id) & model.causal_mask(ids.shape[1])
+
+
+# Which tokens are padding, and along which axis
+
+target_mask.shares(padding_mask, "the padding is True and the words are False")
+
+target_mask.shares(padding_mask, "0 is taken for the padding instead of `pad_id`")
+
+target_mask.shares(padding_mask, "ids below `pad_id` count as padding")
+
+target_mask.shares(padding_mask, "padding is expected at the end of each row")
+
+target_mask.shares(padding_mask, "queries are masked instead of keys")
+
+target_mask.shares(padding_mask, "the padding's queries are masked as well as its keys")
+
+target_mask.shares(padding_mask, "the padding mask has two axes, (batch, key)")
+
+target_mask.shares(padding_mask, "the axis of the heads is missing")
+
+target_mask.shares(padding_mask, "the new axes come first")
+
+target_mask.shares(
+    padding_mask,
+    "it holds 0 and -inf, to be added to scores",
+    edits=[
+        ("return model", "return torch.where(model"),
+        ("ids.shape[1])", "ids.shape[1]), 0.0, -torch.inf)"),
+    ],
+)
+
+target_mask.shares(
+    padding_mask,
+    "it holds 0 and -1e9, to be added to scores",
+    edits=[
+        ("return model", "return torch.where(model"),
+        ("ids.shape[1])", "ids.shape[1]), 0.0, -1e9)"),
+    ],
+)
+
+# Which positions are the future
+
+target_mask.shares(causal_mask, "each position may attend to the next one too")
+
+target_mask.shares(causal_mask, "a position may not attend to itself")
+
+target_mask.shares(causal_mask, "each position sees itself and the future instead of the past")
+
+target_mask.shares(causal_mask, "the future is True and the rest False")
+
+target_mask.shares(causal_mask, "each position may attend to itself only")
+
+target_mask.shares(causal_mask, "nothing is cut off from the square")
+
+# Both
+
+target_mask.mistake(
+    "one of the two masks is enough: OR instead of AND",
+    edits=[("& model", "| model")],
+    observed="Row 0 allows every word, the future too, and the last row allows the padding. "
+    "`+` between boolean tensors is OR as well.",
+    change="Both must allow: combine with `&`.",
+)
+
+target_mask.mistake(
+    "the causal mask is left out",
+    edits=[(" & model.causal_mask(ids.shape[1])", "")],
+    observed="Your mask has one row for all queries, so each position sees the future.",
+    change="Combine it with the causal mask: `& causal_mask(ids.shape[1])`.",
+)
+
+target_mask.mistake(
+    "the padding mask is left out",
+    edits=[("model.padding_mask(ids, pad_id) & model.causal", "model.causal")],
+    observed="Your mask is the same for every sentence: padding may be attended to.",
+    change="Combine it with the padding mask: `padding_mask(ids, pad_id) & ...`.",
+)
+
+target_mask.mistake(
+    "the whole mask is turned round",
+    edits=[("return model", "return ~(model"), ("ids.shape[1])", "ids.shape[1]))")],
+    observed="What is forbidden is True: padding and future.",
+    change="Turn it round with `~`: True means that one may attend.",
+)
+
+target_mask.mistake(
+    "the causal mask is as long as the batch",
+    edits=[("ids.shape[1]", "len(ids)")],
+    observed="`len(ids)` and `ids.shape[0]` count sentences. That is an error, unless there are as "
+    "many sentences as tokens in each.",
+    change="Take the length from axis 1: `ids.shape[1]`.",
+)

@@ -1,0 +1,275 @@
+"""Softmax along the last axis, safe from overflow."""
+
+import torch
+
+from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.exercise import exercise
+
+
+@exercise(
+    reference=lambda scores: scores.softmax(dim=-1),
+    cases=[
+        Case((torch.tensor([1.0, 3.0, 0.0]),)),
+        Case((torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]),)),
+        Case((torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0], [2.0, 4.0, 0.0]]),)),
+        Case((torch.tensor([0.0, 1.0, 100.0]),)),
+        Case((torch.tensor([1000.0, 0.0, 1001.0]),)),
+        Case((torch.tensor([-1000.0, -1001.0, -999.0]),)),
+        Case((torch.tensor([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -999.0]]),)),
+        Case((vectors(2, 3, 4).double(),)),
+        Case((vectors(3, 2, 5, 4),)),
+    ],
+    properties=[
+        Property(
+            "every number lies between 0 and 1",
+            lambda value, case: bool(((value >= 0) & (value <= 1)).all()),
+        ),
+        Property(
+            "the numbers along the last axis sum to 1",
+            lambda value, case: torch.allclose(
+                value.sum(dim=-1), torch.ones((), dtype=value.dtype), atol=1e-3
+            ),
+        ),
+        Property(
+            "along the last axis the largest score gets the largest share",
+            lambda value, case: torch.equal(value.argmax(dim=-1), case.inputs[0].argmax(dim=-1)),
+        ),
+    ],
+    hints=[
+        "Shares are positive and sum to 1. Which function makes every number positive, and what "
+        "do you divide by afterwards?",
+        "`scores.exp()`, divided by its sum along the last axis: `sum(dim=-1, keepdim=True)`. And "
+        "what is `exp` of 1000?",
+        "The same number subtracted from a whole row changes no share. Subtract the largest: "
+        "`scores - scores.amax(dim=-1, keepdim=True)`.",
+    ],
+)
+def softmax(scores: torch.Tensor) -> torch.Tensor:
+    """Turn scores of any shape into shares that sum to 1 along the last axis."""
+    largest = scores.amax(dim=-1, keepdim=True)
+    growth = (scores - largest).exp()
+    total = growth.sum(dim=-1, keepdim=True)
+    return growth / total
+
+
+# Against overflow
+
+softmax.mistake(
+    "nothing is subtracted before `exp`",
+    edits=[("scores - largest", "scores")],
+    observed="Small scores are right. For the scores 1000, 0, 1001 you return NaN: `exp(1000)` is "
+    "infinite, and inf / inf is not a number.",
+    change="Subtract the largest score of each row first: "
+    "`scores - scores.amax(dim=-1, keepdim=True)`.",
+)
+
+softmax.mistake(
+    "the sum is made a little larger instead of subtracting the largest score",
+    edits=[("scores - largest", "scores"), ("growth / total", "growth / (total + 1e-9)")],
+    observed="For the scores 1000, 0, 1001 you still return NaN, and for -1000, -1001 you return "
+    "zeros: a small number in the sum only hides the 0 / 0.",
+    change="Leave it out and subtract the largest score of each row before `exp`: then the sum is "
+    "never below 1.",
+)
+
+softmax.mistake(
+    "NaN is replaced afterwards, which does not bring the shares back",
+    edits=[
+        ("    growth =", "    largest = 0\n    growth ="),
+        ("return growth", "return (growth"),
+        ("/ total", "/ total).nan_to_num()"),
+    ],
+    observed="For the scores 1000, 0, 1001 you return zeros; they should get .269, 0 and .731.",
+    change="Leave `nan_to_num` out and subtract the largest score of each row before `exp`.",
+)
+
+softmax.mistake(
+    "large scores are cut off before `exp`",
+    edits=[("scores - largest", "scores.clamp(max=80)")],
+    observed="The scores 1000 and 1001 get equal shares, .5 and .5; they should get .269 and .731.",
+    change="Do not clamp: subtract the largest score of each row, which keeps all differences.",
+)
+
+softmax.mistake(
+    "the largest score of the whole tensor is subtracted from every row",
+    edits=[("scores - largest", "scores - scores.max()")],
+    observed="That is right as long as the rows lie close together. A row 2000 below the largest "
+    "score becomes `exp(-2000)` = 0 everywhere, and 0 / 0 is NaN.",
+    change="Give each row its own largest score: `scores.amax(dim=-1, keepdim=True)`.",
+)
+
+softmax.mistake(
+    "the largest score of each column is subtracted",
+    edits=[("scores - largest", "scores - scores.amax(dim=0, keepdim=True)")],
+    observed="What is subtracted must be the same number along a whole row; yours changes within "
+    "the row and with it the shares.",
+    change="Look for the largest along the last axis: `scores.amax(dim=-1, keepdim=True)`.",
+)
+
+softmax.mistake(
+    "the smallest score is subtracted instead of the largest",
+    edits=[("scores - largest", "scores - scores.amin(dim=-1, keepdim=True)")],
+    observed="For the scores 0, 1, 100 you return NaN: `exp(100)` is infinite in float32.",
+    change="Subtract the largest, so that no exponent is above 0: `amax`, not `amin`.",
+)
+
+softmax.mistake(
+    "the mean is subtracted instead of the largest score",
+    edits=[("scores - largest", "scores - scores.mean(dim=-1, keepdim=True)")],
+    observed="For the scores 1000, 0, 1001 you return NaN: 1001 is 334 above the mean, and "
+    "`exp(334)` is infinite in float32.",
+    change="Subtract the largest, so that no exponent is above 0: `amax`, not `mean`.",
+)
+
+softmax.mistake(
+    "the largest absolute value is subtracted",
+    edits=[("scores - largest", "scores - scores.abs().amax(dim=-1, keepdim=True)")],
+    observed="For the scores -1000, -1001 you return NaN: you compute `exp(-2000)` = 0, and 0 / 0.",
+    change="Leave `abs` out: what is subtracted is the largest score itself.",
+)
+
+softmax.mistake(
+    "divided by the largest score instead of subtracting it",
+    edits=[("scores - largest", "scores / scores.amax(dim=-1, keepdim=True)")],
+    observed="The scores 1000 and 1001 get almost equal shares, and a row whose largest score is 0 "
+    "gives NaN: division changes the differences, which decide the shares.",
+    change="Subtract: `scores - scores.amax(dim=-1, keepdim=True)`.",
+)
+
+# Along which axis
+
+softmax.mistake(
+    "the softmax runs along the first axis",
+    edits=[
+        ("scores - largest", "scores - scores.amax(dim=0, keepdim=True)"),
+        ("growth / total", "growth / growth.sum(dim=0, keepdim=True)"),
+    ],
+    observed="Each column of a matrix sums to 1; each row should.",
+    change="Use the last axis, which is `dim=-1` in every shape.",
+)
+
+softmax.mistake(
+    "the softmax runs along axis 1",
+    edits=[("amax(dim=-1", "amax(dim=1"), ("sum(dim=-1", "sum(dim=1")],
+    observed="Matrices are right, where axis 1 is the last one. One row alone has no axis 1, and "
+    "with three axes or more it is not the last.",
+    change="Use `dim=-1`, the last axis in every shape.",
+)
+
+softmax.mistake(
+    "the softmax runs along the last axis but one",
+    edits=[("amax(dim=-1", "amax(-2"), ("sum(dim=-1", "sum(-2")],
+    observed="Each column of a matrix sums to 1, each row should; one row alone has no such axis.",
+    change="Use `dim=-1`, not `dim=-2`.",
+)
+
+softmax.mistake(
+    "one softmax runs over the whole tensor",
+    edits=[
+        ("scores - largest", "scores - scores.max()"),
+        ("growth / total", "growth / growth.sum()"),
+    ],
+    observed="All numbers together sum to 1; each row should.",
+    change="Give `amax` and `sum` the axis: `dim=-1, keepdim=True`.",
+)
+
+softmax.mistake(
+    "it goes through the first axis, as if there were always two",
+    edits=[
+        ("scores - largest", "torch.stack([row - row.max() for row in scores])"),
+        ("growth / total", "torch.stack([row / row.sum() for row in growth])"),
+    ],
+    observed="Matrices are right. In one row alone every score gets 1, and with three axes each "
+    "matrix sums to 1 instead of each row.",
+    change="No loop is needed: `amax` and `sum` with `dim=-1, keepdim=True` work for every shape.",
+)
+
+softmax.mistake(
+    "the sum is that of the column",
+    edits=[("growth / total", "growth / growth.sum(dim=0, keepdim=True)")],
+    observed="Your rows do not sum to 1: each number is divided by a sum that takes in other rows.",
+    change="Sum along the last axis too: `sum(dim=-1, keepdim=True)`.",
+)
+
+softmax.mistake(
+    "the sum is that of the whole tensor",
+    edits=[("growth / total", "growth / growth.sum()")],
+    observed="All numbers together sum to 1; each row should.",
+    change="Sum along the last axis too: `sum(dim=-1, keepdim=True)`.",
+)
+
+softmax.mistake(
+    "`keepdim=True` is missing in the sum",
+    edits=[("sum(dim=-1, keepdim=True)", "sum(dim=-1)")],
+    observed="A (2, 3) tensor cannot be divided by the (2,) sums of its rows. For a square one it "
+    "works and is wrong: column 0 is divided by the sum of row 0.",
+    change="Write `sum(dim=-1, keepdim=True)`, of shape (2, 1): one sum beside each row.",
+)
+
+softmax.mistake(
+    "`keepdim=True` is missing where the largest score is looked for",
+    edits=[("amax(dim=-1, keepdim=True)", "amax(dim=-1)")],
+    observed="The (2,) largest scores of the rows cannot be subtracted from a (2, 3) tensor. For a "
+    "square one it works and is wrong: column 0 loses the largest score of row 0.",
+    change="Write `amax(dim=-1, keepdim=True)`, of shape (2, 1): one number beside each row.",
+)
+
+softmax.mistake(
+    "torch's softmax is not told along which axis",
+    edits=[
+        ("amax(dim=-1", "amax(dim=0 if scores.dim() in (1, 3) else 1"),
+        ("sum(dim=-1", "sum(dim=0 if scores.dim() in (1, 3) else 1"),
+    ],
+    observed="It then takes the last axis of a row or a matrix, but not that of a larger tensor.",
+    change="Give the axis: `dim=-1`.",
+)
+
+# What is computed
+
+softmax.mistake(
+    "`exp` is missing: the scores themselves are divided by their sum",
+    edits=[("    growth =", "    largest = 0\n    growth ="), (".exp()", "")],
+    observed="Of the row 0, -1, 0 the smallest score gets everything, and adding 1 to all scores "
+    "changes the shares.",
+    change="Take `exp` of the scores first, then divide by the sum of that.",
+)
+
+softmax.mistake(
+    "divided by the sum of the scores instead of the sum of their exponentials",
+    edits=[("growth / total", "growth / scores.sum(dim=-1, keepdim=True)")],
+    observed="Your shares do not sum to 1.",
+    change="Divide by the sum of what stands above the fraction line, `exp` included.",
+)
+
+softmax.mistake(
+    "the division is missing",
+    edits=[("growth / total", "growth")],
+    observed="The largest number of each row is 1, so that a row sums to more than 1.",
+    change="Divide by the sum of the row.",
+)
+
+softmax.mistake(
+    "it is the logarithm of the softmax",
+    edits=[
+        (".exp()", ""),
+        ("growth.sum", "growth.logsumexp"),
+        ("growth / total", "growth - total"),
+    ],
+    observed="No number of yours is above 0; shares lie between 0 and 1.",
+    change="Take `exp` of what you return, or `softmax` for `log_softmax`.",
+)
+
+softmax.mistake(
+    "each score is squeezed alone, by a sigmoid",
+    edits=[("scores - largest", "scores"), ("exp()", "sigmoid()"), ("growth / total", "growth")],
+    observed="A number of yours does not change when another score does, and the row does not sum "
+    "to 1.",
+    change="Divide each exponential by the sum of all exponentials of its row.",
+)
+
+softmax.mistake(
+    "the sign is turned round: the smallest score wins",
+    edits=[(".exp()", ".neg().exp()")],
+    observed="For the scores 1, 3, 0 the share of 0 is the largest.",
+    change="The larger score gets the larger share: `scores - largest`, not `largest - scores`.",
+)
