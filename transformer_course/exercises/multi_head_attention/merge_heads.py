@@ -1,0 +1,147 @@
+"""Join the heads again."""
+
+import torch
+from torch import Tensor
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.multi_head_attention.inputs import numbered
+
+
+@exercise(
+    reference=model.merge_heads,
+    cases=[
+        Case((numbered(1, 2, 3, 2),)),
+        Case((numbered(2, 4, 3, 2),)),
+        Case((numbered(3, 2, 5, 4).double(),)),
+        Case((numbered(2, 1, 3, 5),)),
+    ],
+    properties=[
+        Property(
+            "no number is lost and none is added",
+            lambda value, case: torch.equal(
+                value.flatten().sort().values, case.inputs[0].flatten()
+            ),
+        ),
+        Property(
+            "the first d_k numbers of each vector come from head 0",
+            lambda value, case: torch.equal(
+                value[..., : case.inputs[0].shape[-1]], case.inputs[0][:, 0]
+            ),
+        ),
+        Property(
+            "it undoes `split_heads`",
+            lambda value, case: torch.equal(
+                model.split_heads(value, case.inputs[0].shape[1]), case.inputs[0]
+            ),
+        ),
+    ],
+    hints=[
+        "Undo the two steps of `split_heads`, the last one first.",
+        "First bring the axes back into the order (batch, length, heads, d_k), then join the last "
+        "two.",
+        "`x.transpose(1, 2).flatten(2)`, or `.reshape(batch, length, -1)` in place of `.flatten`. "
+        "`view` refuses: after a transpose the numbers no longer lie in the order of the axes.",
+    ],
+)
+def merge_heads(x: Tensor) -> Tensor:
+    """Join the heads' pieces: (batch, heads, length, d_k) to (batch, length, d_model)."""
+    pieces = x.transpose(1, 2)  # (batch, length, heads, d_k)
+    return pieces.flatten(2)
+
+
+merge_heads.mistake(
+    "the final shape is asked of `reshape`, without a transpose",
+    edits=[("pieces.flatten(2)", "x.reshape(*pieces.shape[:2], -1)")],
+    observed="The shape is right, but with two heads position 0 gets head 0's numbers of "
+    "positions 0 and 1, and nothing of head 1.",
+    change="First `x.transpose(1, 2)`, then join the last two axes.",
+)
+
+merge_heads.mistake(
+    "`view` is used after `transpose`",
+    edits=[("pieces.flatten(2)", "pieces.view(*pieces.shape[:2], -1)")],
+    observed="With more than one head torch refuses: a transpose changes the order of the axes "
+    "but leaves the numbers where they lie, and `view` cannot move them.",
+    change="Use `.flatten(2)` or `.reshape(...)`, which copy, or `.contiguous().view(...)`.",
+)
+
+merge_heads.mistake(
+    "the length and d_k are joined, not the heads and d_k",
+    edits=[("x.transpose(1, 2)", "x")],
+    observed="Your result has shape (batch, heads, length * d_k).",
+    change="First bring the heads beside d_k: `x.transpose(1, 2)`.",
+)
+
+merge_heads.mistake(
+    "the heads and d_k stay two axes",
+    edits=[("pieces.flatten(2)", "pieces")],
+    observed="Your result has shape (batch, length, heads, d_k).",
+    change="Join the last two axes: `.flatten(2)`.",
+)
+
+merge_heads.mistake(
+    "the heads follow each other as if they were positions",
+    edits=[("pieces.flatten(2)", "x.flatten(1, 2)")],
+    observed="Your result has shape (batch, heads * length, d_k).",
+    change="The pieces belong side by side: concatenate along the last axis.",
+)
+
+merge_heads.mistake(
+    "the heads are averaged",
+    edits=[("pieces.flatten(2)", "pieces.mean(dim=2)")],
+    observed="The last axis of your result has width d_k, not heads * d_k.",
+    change="Lay the pieces side by side; the projection that follows decides how to mix them.",
+)
+
+merge_heads.mistake(
+    "the heads are added",
+    edits=[("pieces.flatten(2)", "pieces.sum(dim=2)")],
+    observed="The last axis of your result has width d_k, not heads * d_k.",
+    change="Lay the pieces side by side; the projection that follows decides how to mix them.",
+)
+
+merge_heads.mistake(
+    "only one head is kept",
+    edits=[("pieces.flatten(2)", "pieces[:, :, 0]")],
+    observed="Your result holds head 0 and nothing of the others.",
+    change="Lay all heads side by side.",
+)
+
+merge_heads.mistake(
+    "the heads take turns, feature by feature",
+    edits=[("pieces.flatten(2)", "pieces.transpose(2, 3).flatten(2)")],
+    observed="Each vector begins with feature 0 of every head; it should begin with all features "
+    "of head 0.",
+    change="Join `(heads, d_k)` in this order, not `(d_k, heads)`.",
+)
+
+merge_heads.mistake(
+    "the wrong two axes are swapped",
+    edits=[("x.transpose(1, 2)", "x.transpose(2, 3)")],
+    observed="Your result has shape (batch, heads, d_k * length): axes 2 and 3 were swapped.",
+    change="Swap the heads and the length: `transpose(1, 2)`; axes are counted from 0.",
+)
+
+merge_heads.mistake(
+    "the loop runs over the sentences instead of the heads",
+    edits=[("pieces.flatten(2)", "torch.cat(list(x), dim=-1)")],
+    observed="Your result has shape (heads, length, batch * d_k): a loop over a tensor, and "
+    "`list(x)`, run along axis 0, the batch.",
+    change="Take the heads apart along axis 1: `x.unbind(1)`.",
+)
+
+merge_heads.mistake(
+    "the positions are joined too",
+    edits=[("pieces.flatten(2)", "pieces.reshape(len(pieces), -1)")],
+    observed="Your result has two axes: one long vector for each sentence.",
+    change="Join the last two axes only: `.flatten(2)`.",
+)
+
+merge_heads.mistake(
+    "the length comes before the batch",
+    edits=[("x.transpose(1, 2)", "x.permute(2, 0, 1, 3)")],
+    observed="Your result has shape (length, batch, d_model).",
+    change="The batch is axis 0 and stays there: `transpose(1, 2)`.",
+)

@@ -1,0 +1,324 @@
+"""The rarer mistakes in multi-head attention; the commonest stand with the exercise."""
+
+from transformer_course.exercises.multi_head_attention.multi_head_attention import (
+    MultiHeadAttention,
+)
+
+# Other ways to split and merge.
+
+MultiHeadAttention.mistake(
+    "the transpose is missing both when splitting and when merging",
+    edits=[
+        ("length, heads, d_model // heads).transpose(1, 2)", "heads, length, d_model // heads)"),
+        ("model.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)"),
+    ],
+    observed="The two errors cancel where nothing is mixed: if each position attends only to "
+    "itself, all is right. But a head sees one part of the sentence only, so words that are far "
+    "apart never meet.",
+    change="Use `transpose(1, 2)` after `view` when splitting, and before joining when merging.",
+)
+
+MultiHeadAttention.mistake(
+    "the heads stand behind the length when they attend",
+    edits=[(".transpose(1, 2)", "")],
+    observed="After the split the shape is (batch, length, heads, d_k). Attention works on the "
+    "last two axes, so the heads of one position attend to each other.",
+    change="Add `.transpose(1, 2)` when splitting, or use `model.split_heads`.",
+)
+
+MultiHeadAttention.mistake(
+    "the heads of a position attend to each other, and no position to another",
+    edits=[(".transpose(1, 2)", ""), ("model.merge_heads(output)", "output.flatten(2)")],
+    observed="The last two axes are (heads, d_k) during the attention, so no position learns "
+    "about another.",
+    change="Move the length next to d_k with `.transpose(1, 2)`, and back before you merge.",
+)
+
+MultiHeadAttention.mistake(
+    "`view` is used after `transpose`",
+    edits=[
+        (
+            "model.merge_heads(output)",
+            "output.transpose(1, 2).view(output.shape[0], output.shape[2], -1)",
+        )
+    ],
+    observed="torch refuses: a transpose leaves the numbers where they lie, and `view` cannot "
+    "move them.",
+    change="Use `.flatten(2)` or `.reshape(...)`, which copy; or `model.merge_heads`.",
+)
+
+MultiHeadAttention.mistake(
+    "the features are dealt out to the heads in turn, and collected in turn",
+    edits=[
+        ("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)"),
+        ("model.merge_heads(output)", "output.permute(0, 2, 3, 1).flatten(2)"),
+    ],
+    observed="The last axis is cut into (d_k, heads), when splitting and when merging. A model "
+    "would learn this as well, but weights trained elsewhere would not fit.",
+    change="Cut it into (heads, d_k): head 0 takes the first d_k features.",
+)
+
+MultiHeadAttention.mistake(
+    "the features are dealt out to the heads in turn, but collected piece by piece",
+    edits=[("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)")],
+    observed="The last axis is cut into (d_k, heads) when splitting, but joined as (heads, d_k).",
+    change="Cut it into (heads, d_k): head 0 takes the first d_k features.",
+)
+
+MultiHeadAttention.mistake(
+    "the number of heads and the width of a head are exchanged",
+    edits=[("heads, d_model // heads)", "d_model // heads, heads)")],
+    observed="With d_model = 12 and 2 heads there are 6 heads of width 2.",
+    change="There are `heads` pieces, each `d_model // heads` wide.",
+)
+
+MultiHeadAttention.mistake(
+    "the vectors are never split",
+    edits=[
+        ("x.view(batch, length, heads, d_model // heads).transpose(1, 2)", "x"),
+        ("output, _ = model.scaled_dot_product_attention", "output = model.fused_attention"),
+        ("model.merge_heads(output)", "output"),
+    ],
+    observed="There is one head over the whole width, so each query has one distribution, and "
+    "masks with an axis for the heads do not fit.",
+    change="Split queries, keys and values: `model.split_heads(..., self.heads)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the memory is cut into as many positions as the query has",
+    edits=[
+        (
+            "model.split_heads(self.key_projection(memory), self.heads)",
+            "self.key_projection(memory).view(q.transpose(1, 2).shape).transpose(1, 2)",
+        ),
+        (
+            "model.split_heads(self.value_projection(memory), self.heads)",
+            "self.value_projection(memory).view(q.transpose(1, 2).shape).transpose(1, 2)",
+        ),
+    ],
+    observed="All is right until `memory` has another length than `query`.",
+    change="Take the length of each tensor from itself: `memory.shape[1]` for keys and values.",
+)
+
+MultiHeadAttention.mistake(
+    "the heads are averaged or added instead of joined",
+    edits=[("model.merge_heads(output)", "output.mean(dim=1)")],
+    observed="`output_projection` wants vectors of width d_model and gets one of width d_k for all "
+    "heads together.",
+    change="Lay the heads' results side by side with `model.merge_heads`; the output projection "
+    "decides how to mix them.",
+)
+
+MultiHeadAttention.mistake(
+    "output and weights are merged together",
+    edits=[("output, _ =", "output =")],
+    observed="`model.scaled_dot_product_attention` returns two tensors, the output and the "
+    "weights, and both went on as one.",
+    change="Take them apart: `output, weights = model.scaled_dot_product_attention(...)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the weights are merged instead of the output",
+    edits=[("output, _ =", "_, output =")],
+    observed="`model.scaled_dot_product_attention` returns the output first and the weights "
+    "second; you went on with the weights, and no value reaches the result.",
+    change="Go on with the first: `output, weights = model.scaled_dot_product_attention(...)`.",
+)
+
+
+# Other scores and weights.
+
+MultiHeadAttention.mistake(
+    "the scores are divided by the root of the number of heads",
+    edits=[
+        (" / math.sqrt(query.shape[-1])", ""),
+        ("(query), self.heads)", "(query), self.heads) / math.sqrt(self.heads)"),
+    ],
+    observed="The temperature changes with the number of heads instead of their width.",
+    change="Divide by the root of the width of one head, `d_model // heads`.",
+)
+
+MultiHeadAttention.mistake(
+    "there is no softmax",
+    edits=[("scores.softmax(dim=-1)", "scores")],
+    observed="The scores themselves are the weights: they can be negative and do not sum to 1.",
+    change="Take the softmax over the keys.",
+)
+
+
+# Other masks.
+
+MultiHeadAttention.mistake(
+    "the mask is added to the scores as 0 and 1",
+    edits=[
+        ("scores.masked_fill(~mask, lowest)", "(scores + mask.to(scores.dtype))"),
+        ("weights.masked_fill(~mask, 0.0)", "weights"),
+    ],
+    observed="Hidden positions keep most of their weight: their scores are lower by 1. This is "
+    "what fused attention does with a mask that is not boolean.",
+    change="Leave the mask boolean, without `.float()`; or fill with minus infinity where it is "
+    "False.",
+)
+
+MultiHeadAttention.mistake(
+    "every attention is causal",
+    edits=[
+        (
+            "query.shape[-1])\n",
+            "query.shape[-1])\n    mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n",
+        )
+    ],
+    observed="A position never attends to later ones, whatever the mask says, and without a mask.",
+    change="Leave out `is_causal=True` and `model.causal_mask`: who calls the module says with "
+    "`mask` what may be seen.",
+)
+
+MultiHeadAttention.mistake(
+    "the mask loses its axis for the heads",
+    edits=[("lowest = torch", "mask = mask.squeeze(1)\n        lowest = torch")],
+    observed="A mask of shape (batch, query, key) lines up with (heads, query, key) of the "
+    "scores: sentence 1's mask acts on head 1. torch complains only where there are more heads "
+    "than sentences, or fewer.",
+    change="Leave the mask as it is, (batch, 1, query, key); one of three axes needs "
+    "`mask.unsqueeze(1)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the mask gets one axis too many",
+    edits=[
+        ("output, _ = model.scaled_dot_product_attention", "output = model.fused_attention"),
+        ("(q, k, v, mask)", "(q, k, v, mask if mask is None else mask.unsqueeze(1))"),
+    ],
+    observed="The masks given here already have 2 or 4 axes, and one more was inserted for the "
+    "heads.",
+    change="Pass `mask` on as it is: it has an axis for the heads, or broadcasts to them.",
+)
+
+
+# Other sources of queries, keys and values.
+
+MultiHeadAttention.mistake(
+    "the query is ignored",
+    edits=[("self.query_projection(query)", "self.query_projection(memory)")],
+    observed="The output does not depend on `query`, and has as many positions as `memory`.",
+    change="Project `query` to get the queries: the output has one position for each of them.",
+)
+
+MultiHeadAttention.mistake(
+    "the keys are made from `query`",
+    edits=[("self.key_projection(memory)", "self.key_projection(query)")],
+    observed="Self-attention is right. With another memory the weights do not depend on it, and "
+    "with a memory of another length the shapes do not fit.",
+    change="Project `memory` to get the keys.",
+)
+
+MultiHeadAttention.mistake(
+    "the values are made from `query`",
+    edits=[("self.value_projection(memory)", "self.value_projection(query)")],
+    observed="Self-attention is right. With another memory the output blends vectors of the query "
+    "itself, and with a memory of another length the shapes do not fit.",
+    change="Project `memory` to get the values.",
+)
+
+MultiHeadAttention.mistake(
+    "queries and keys change places in the attention",
+    edits=[("(q, k, v", "(k, q, v")],
+    observed="Your scores have a row for each key; there should be one for each query. With a "
+    "memory of another length the shapes do not fit.",
+    change="Pass the queries first, then the keys, then the values.",
+)
+
+
+# Other projections.
+
+MultiHeadAttention.mistake(
+    "the queries are not projected",
+    edits=[("self.query_projection(query)", "(query)")],
+    observed="The weights of `query_projection` have no influence.",
+    change="Use `self.query_projection(query)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the keys are not projected",
+    edits=[("self.key_projection(memory)", "(memory)")],
+    observed="The weights of `key_projection` have no influence.",
+    change="Use `self.key_projection(memory)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the values are not projected",
+    edits=[("self.value_projection(memory)", "(memory)")],
+    observed="The weights of `value_projection` have no influence.",
+    change="Use `self.value_projection(memory)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the queries go through the keys' projection",
+    edits=[("self.query_projection(query)", "self.key_projection(query)")],
+    observed="The weights of `query_projection` have no influence. In self-attention every score "
+    "is then the same in both directions.",
+    change="Each has its own: `self.query_projection(query)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the keys go through the queries' projection",
+    edits=[("self.key_projection(memory)", "self.query_projection(memory)")],
+    observed="The weights of `key_projection` have no influence. In self-attention every score "
+    "is then the same in both directions.",
+    change="Each has its own: `self.key_projection(memory)`.",
+)
+
+MultiHeadAttention.mistake(
+    "one projection makes queries, keys and values",
+    edits=[
+        ("self.key_projection(memory)", "self.query_projection(memory)"),
+        ("self.value_projection(memory)", "self.query_projection(memory)"),
+    ],
+    observed="Only `query_projection` has an influence on them.",
+    change="Each has its own: `query_projection`, `key_projection`, `value_projection`.",
+)
+
+MultiHeadAttention.mistake(
+    "the projections of queries and keys are swapped",
+    edits=[
+        ("self.query_projection(query)", "self.key_projection(query)"),
+        ("self.key_projection(memory)", "self.query_projection(memory)"),
+    ],
+    observed="`query_projection` acts on `memory` and `key_projection` on `query`. A model would "
+    "learn this as well, but weights trained elsewhere would not fit.",
+    change="Use `self.query_projection(query)` and `self.key_projection(memory)`.",
+)
+
+MultiHeadAttention.mistake(
+    "the projections of keys and values are swapped",
+    edits=[
+        ("self.key_projection(memory)", "self.value_projection(memory)"),
+        ("self.value_projection(memory)", "self.key_projection(memory)"),
+    ],
+    observed="`value_projection` makes the keys and `key_projection` the values. A model would "
+    "learn this as well, but weights trained elsewhere would not fit.",
+    change="Use `self.key_projection(memory)` for the keys, and pass query, key, value in this "
+    "order.",
+)
+
+MultiHeadAttention.mistake(
+    "the pieces are projected instead of the whole vectors",
+    edits=[
+        (
+            "model.split_heads(self.query_projection(query), self.heads)",
+            "self.query_projection(model.split_heads(query, self.heads))",
+        ),
+        (
+            "model.split_heads(self.key_projection(memory), self.heads)",
+            "self.key_projection(model.split_heads(memory, self.heads))",
+        ),
+        (
+            "model.split_heads(self.value_projection(memory), self.heads)",
+            "self.value_projection(model.split_heads(memory, self.heads))",
+        ),
+    ],
+    observed="A projection wants vectors of width d_model and gets a head's pieces, of width d_k: "
+    "it comes after the split, or the heads were not merged before it.",
+    change="Keep this order: project, split, attend, merge, project. A smaller projection would "
+    "fit a piece, but then each head would know only its own piece of each vector.",
+)

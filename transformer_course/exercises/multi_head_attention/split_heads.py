@@ -1,0 +1,155 @@
+"""Cut vectors into heads."""
+
+import torch
+from torch import Tensor
+
+from transformer_course import model
+from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.multi_head_attention.inputs import numbered
+
+
+@exercise(
+    reference=model.split_heads,
+    cases=[
+        Case((numbered(1, 3, 4), 2)),
+        Case((numbered(2, 3, 8), 4)),
+        Case((numbered(3, 5, 12).double(), 2)),
+        Case((numbered(2, 4, 12), 4)),
+        Case((numbered(2, 3, 5), 1)),
+    ],
+    properties=[
+        Property(
+            "no number is lost and none is added",
+            lambda value, case: torch.equal(
+                value.flatten().sort().values, case.inputs[0].flatten()
+            ),
+        ),
+        Property(
+            "head 0 holds the first d_k numbers of each vector",
+            lambda value, case: torch.equal(
+                value[:, 0], case.inputs[0][..., : case.inputs[0].shape[-1] // case.inputs[1]]
+            ),
+        ),
+        Property(
+            "no head mixes the positions: position 0 holds numbers of position 0 only",
+            lambda value, case: torch.equal(
+                value[:, :, 0].flatten(1).sort().values, case.inputs[0][:, 0]
+            ),
+        ),
+    ],
+    hints=[
+        "Two steps: first cut the last axis into (heads, d_k), then bring the axes into the order "
+        "(batch, heads, length, d_k). Which of the two changes the order of the numbers?",
+        "`x.view(batch, length, heads, d_k)` cuts each vector and leaves all else in place. Only "
+        "`transpose` may move the heads past the length.",
+        "`x.view(batch, length, heads, d_model // heads).transpose(1, 2)`",
+    ],
+)
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """Cut each vector into pieces: (batch, length, d_model) to (batch, heads, length, d_k)."""
+    batch, length, d_model = x.shape
+    return x.view(batch, length, heads, d_model // heads).transpose(1, 2)
+
+
+split_heads.mistake(
+    "the final shape is asked of `view`, without a transpose",
+    edits=[
+        ("length, heads, d_model // heads).transpose(1, 2)", "heads, length, d_model // heads)")
+    ],
+    observed="The shape is right, but the vectors 0 1 2 3, 4 5 6 7 and 8 9 10 11 give head 0 the "
+    "rows 0 1, 2 3 and 4 5: it holds all of position 0 and half of position 1, and never sees "
+    "position 2.",
+    change="`view` and `reshape` read the numbers in their old order: ask for `(batch, length, "
+    "heads, d_k)`, then `transpose(1, 2)`.",
+)
+
+split_heads.mistake(
+    "the heads stand behind the length",
+    edits=[(".transpose(1, 2)", "")],
+    observed="Your result has shape (batch, length, heads, d_k): attention would compare the "
+    "heads of one position, not the positions.",
+    change="Add `.transpose(1, 2)`: attention works on the last two axes, (length, d_k).",
+)
+
+split_heads.mistake(
+    "the heads come before the batch",
+    edits=[(".transpose(1, 2)", ".permute(2, 0, 1, 3)")],
+    observed="Your result has shape (heads, batch, length, d_k), as `torch.stack` makes it.",
+    change="Keep the batch first: `torch.stack(pieces, dim=1)`.",
+)
+
+split_heads.mistake(
+    "the heads are the last axis",
+    edits=[(".transpose(1, 2)", ".transpose(2, 3)")],
+    observed="Your result has shape (batch, length, d_k, heads).",
+    change="The order of the axes is (batch, heads, length, d_k).",
+)
+
+split_heads.mistake(
+    "the length is the last axis",
+    edits=[(".transpose(1, 2)", ".permute(0, 2, 3, 1)")],
+    observed="Your result has shape (batch, heads, d_k, length).",
+    change="Leave d_k last; attention itself transposes the keys.",
+)
+
+split_heads.mistake(
+    "the wrong two axes are swapped",
+    edits=[(".transpose(1, 2)", ".transpose(1, 3)")],
+    observed="Your result has shape (batch, d_k, heads, length): axes 1 and 3 were swapped.",
+    change="Swap the length and the heads: `transpose(1, 2)`; axes are counted from 0.",
+)
+
+split_heads.mistake(
+    "the length comes before the batch",
+    edits=[(".transpose(1, 2)", ".permute(1, 2, 0, 3)")],
+    observed="Your result has shape (length, heads, batch, d_k).",
+    change="The batch is axis 0 of x and stays there.",
+)
+
+split_heads.mistake(
+    "the heads are folded into the batch",
+    edits=[(".transpose(1, 2)", ".transpose(1, 2).flatten(0, 1)")],
+    observed="Your result has shape (batch * heads, length, d_k). This works too, but then "
+    "every mask must be repeated for each head.",
+    change="Keep four axes: (batch, heads, length, d_k).",
+)
+
+split_heads.mistake(
+    "the features are dealt out to the heads in turn",
+    edits=[("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)")],
+    observed="With two heads, head 0 of the vector 0 1 2 3 holds 0 and 2; it should hold 0 and 1.",
+    change="Cut the last axis into `(heads, d_k)`, not `(d_k, heads)`.",
+)
+
+split_heads.mistake(
+    "the number of heads and the width of a head are exchanged",
+    edits=[("heads, d_model // heads)", "d_model // heads, heads)")],
+    observed="With d_model = 8 and 4 heads you return 2 heads of width 4.",
+    change="There are `heads` pieces, each `d_model // heads` wide.",
+)
+
+split_heads.mistake(
+    "every head gets the whole vector",
+    edits=[
+        ("view(batch, length, heads, d_model // heads)", "unsqueeze(2).expand(-1, -1, heads, -1)")
+    ],
+    observed="Your last axis is still d_model wide.",
+    change="Cut: each head gets its own `d_model // heads` numbers.",
+)
+
+split_heads.mistake(
+    "the pieces are not joined into one tensor",
+    edits=[(".transpose(1, 2)", ".unbind(2)")],
+    observed="You return several tensors, each of shape (batch, length, d_k).",
+    change="Join them along a new axis behind the batch: `torch.stack(pieces, dim=1)`.",
+)
+
+split_heads.mistake(
+    "the length is cut instead of the vectors",
+    edits=[
+        ("length, heads, d_model // heads).transpose(1, 2)", "heads, length // heads, d_model)")
+    ],
+    observed="With 4 positions and 4 heads each head gets one position, with all its features.",
+    change="Every head sees every position: cut the last axis.",
+)
