@@ -1,10 +1,14 @@
 """Lesson 9: the exercises on BLEU and on batches with a budget of tokens."""
 
-# The order of the imports is the order of the exercises in the lesson.
-# isort: off
-from transformer_course.exercises.real_translation.clipped_counts import clipped_counts
 from transformer_course.exercises.real_translation.brevity_penalty import brevity_penalty
+from transformer_course.exercises.real_translation.clipped_counts import clipped_counts
 from transformer_course.exercises.real_translation.corpus_bleu import corpus_bleu
 from transformer_course.exercises.real_translation.token_budget_batches import token_budget_batches
 
-__all__ = ["brevity_penalty", "clipped_counts", "corpus_bleu", "token_budget_batches"]
+# In the order of the lesson.
+EXERCISES = (
+    clipped_counts,
+    brevity_penalty,
+    corpus_bleu,
+    token_budget_batches,
+)

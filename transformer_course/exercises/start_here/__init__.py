@@ -2,4 +2,5 @@
 
 from transformer_course.exercises.start_here.softmax import softmax
 
-__all__ = ["softmax"]
+# In the order of the lesson.
+EXERCISES = (softmax,)
