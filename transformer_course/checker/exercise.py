@@ -170,24 +170,26 @@ class Exercise:
 
 def exercise(
     *,
-    reference: Callable,
     cases: Sequence[Case],
     hints: Sequence[str],
     properties: Sequence[Property] = (),
+    reference: Callable | None = None,
     parts: Mapping[str, Exercise] | None = None,
 ) -> Callable[[Callable], Exercise]:
     """Turn the decorated model answer into an exercise.
 
     Parameters
     ----------
-    reference, cases, hints, properties
+    cases, hints, properties
         See :class:`Task`.
+    reference
+        The course's own implementation, which says what is right; by default the model answer.
     parts
         Exercises whose answers this one calls, by the names under which it calls them: their text
         can be edited too.
     """
     return lambda answer: Exercise(
-        Task(answer, reference, tuple(cases), tuple(hints), tuple(properties)), parts or {}
+        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)), parts or {}
     )
 
 
