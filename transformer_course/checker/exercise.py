@@ -189,7 +189,8 @@ def exercise(
         can be edited too.
     """
     return lambda answer: Exercise(
-        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)), parts or {}
+        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)),
+        parts or {},
     )
 
 
