@@ -43,7 +43,6 @@ def _toy(table: dict[tuple[int, ...], dict[int, float]]) -> Step:
 
 _LATE_LUCK = _toy({(): {3: 0.6, 4: 0.4}, (3,): {5: 0.55, 6: 0.45}, (4,): {5: 0.95, 6: 0.05}})
 
-
 _ONE_PARENT = _toy(
     {
         (): {3: 0.51, 4: 0.49},
@@ -57,7 +56,6 @@ _ONE_PARENT = _toy(
     }
 )
 
-
 _SECOND_CHILD = _toy(
     {
         (): {3: 0.6, 4: 0.4},
@@ -70,7 +68,6 @@ _SECOND_CHILD = _toy(
     }
 )
 
-
 _THIRD_WORD = _toy(
     {
         (): {3: 0.5, 4: 0.3, 5: 0.2},
@@ -78,7 +75,6 @@ _THIRD_WORD = _toy(
         (4,): {3: 0.5, 4: 0.4, 5: 0.1},
     }
 )
-
 
 _THIRD_PLACE = _toy(
     {
@@ -90,9 +86,7 @@ _THIRD_PLACE = _toy(
     }
 )
 
-
 _EARLY_END = _toy({(): {EOS: 0.3, 3: 0.7}, (3,): {4: 0.9, 5: 0.1}})
-
 
 _EARLY_ENDS = _toy(
     {
@@ -102,7 +96,6 @@ _EARLY_ENDS = _toy(
     }
 )
 
-
 _BEST_ENDS_FIRST = _toy(
     {
         (): {3: 0.6, EOS: 0.29, 4: 0.11},
@@ -111,7 +104,6 @@ _BEST_ENDS_FIRST = _toy(
         (3, 4): {3: 0.4, 4: 0.3, 5: 0.2, 6: 0.1},
     }
 )
-
 
 _SHORT_OR_LONG = _toy(
     {
@@ -182,7 +174,7 @@ def beam_search(
 ) -> tuple[tuple[int, ...], float]:
     """Return the tokens of the best hypothesis found, and its score."""
 
-    def score(tokens, total):
+    def score(tokens: tuple[int, ...], total: float) -> float:
         return total / ((5 + len(tokens)) / 6) ** alpha
 
     live, finished = [((), 0.0)], []
@@ -226,7 +218,7 @@ beam_search.mistake(
     edits=[
         ("in enumerate(", "in sorted(enumerate("),
         (".tolist())", ".tolist()), key=lambda pair: -pair[1])[:beam]"),
-        ("reverse=True)[:beam]", "reverse=True)"),
+        ("sorted(children, key=lambda child: child[1], reverse=True)[:beam]", "children"),
     ],
     observed="The number of hypotheses doubles with each step at `beam=2`; you find sentences that "
     "a beam of 2 cannot find, at the price of trying nearly all.",
@@ -247,12 +239,11 @@ beam_search.mistake(
     "tokens are appended in the same place, not to their parent",
     edits=[
         (
-            "        finished +=",
-            "        best = [\n"
+            "[:beam]\n",
+            "[:beam]\n        best = [\n"
             "            ((*live[place % len(live)][0], tokens[-1]), total)\n"
             "            for place, (tokens, total) in enumerate(best)\n"
-            "        ]\n"
-            "        finished +=",
+            "        ]\n",
         )
     ],
     observed="Where both of the best children have one parent, the second is appended to another "
@@ -286,7 +277,13 @@ beam_search.mistake(
 
 beam_search.mistake(
     "finished hypotheses are expanded",
-    edits=[("child[0][-1] == eos", "False"), ("child[0][-1] != eos", "True")],
+    edits=[
+        (
+            "finished += [child for child in best if child[0][-1] == eos]\n"
+            "        live = [child for child in best if child[0][-1] != eos]\n",
+            "live = best\n",
+        )
+    ],
     observed="Tokens follow `eos`.",
     change="Put a child that ends with `eos` aside; only the others live on.",
 )
@@ -318,9 +315,7 @@ beam_search.mistake(
 
 beam_search.mistake(
     "the first hypothesis that ends is taken",
-    edits=[
-        ("!= eos]\n", "!= eos]\n        if finished:\n            live = []\n            break\n")
-    ],
+    edits=[("live = [child", "live = [] if finished else [child")],
     observed="Ending at once with probability 0.3 is taken, while a hypothesis is alive that ends "
     "with 0.63.",
     change="Go on until no hypothesis is alive or `max_length` is reached, then take the `max` by "
@@ -329,12 +324,7 @@ beam_search.mistake(
 
 beam_search.mistake(
     "the search stops when `beam` hypotheses have finished",
-    edits=[
-        (
-            "!= eos]\n",
-            "!= eos]\n        if len(finished) >= beam:\n            live = []\n            break\n",
-        )
-    ],
+    edits=[("live = [child", "live = [] if len(finished) >= beam else [child")],
     observed="Two early ends of probability 0.3 and 0.18 fill the list, while a hypothesis is "
     "alive that ends with 0.47. Many programs stop there to save time; it can cost the best one.",
     change="Go on until no hypothesis is alive or `max_length` is reached.",
@@ -343,7 +333,8 @@ beam_search.mistake(
 beam_search.mistake(
     "the hypothesis that finished last is taken",
     edits=[
-        ("max(finished + live, key=lambda hypothesis: score(*hypothesis))", "(finished + live)[-1]")
+        ("max(finished", "(finished"),
+        (", key=lambda hypothesis: score(*hypothesis))", ")[-1]"),
     ],
     observed="The last one to end is returned, however many better ones ended before.",
     change="Take the `max` of all by score.",

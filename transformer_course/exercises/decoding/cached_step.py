@@ -1,6 +1,5 @@
 """One step of a decoder that keeps what it needs of earlier steps in a cache."""
 
-import copy
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cache
@@ -24,9 +23,9 @@ def _trained_decoder() -> SmallDecoder:
 
 def _twin(module: nn.Module) -> nn.Module:
     """Return a copy with the same weights, in which nothing that is stored reaches the original."""
-    twin = copy.copy(module)
-    twin._modules = {name: _twin(part) for name, part in module._modules.items()}
-    twin._forward_hooks = OrderedDict()
+    twin = object.__new__(type(module))  # copy.copy takes six times as long
+    parts = {name: _twin(part) for name, part in module._modules.items()}
+    vars(twin).update(vars(module), _modules=parts, _forward_hooks=OrderedDict())
     return twin
 
 
@@ -83,8 +82,8 @@ def _cache_case(looks_at: str, *lengths: tuple[int, int]) -> Case:
 @exercise(
     cases=[
         _cache_case("sentences of 2 tokens", (2, 3)),
-        _cache_case("sentences of 5 tokens", (5, 4)),
-        _cache_case("sentences of 3 tokens, then others of 4 with a new cache", (3, 4), (4, 5)),
+        _cache_case("sentences of 3 tokens", (3, 4)),
+        _cache_case("sentences of 2 tokens, then others of 3 with a new cache", (2, 4), (3, 5)),
     ],
     hints=[
         "Read `forward` of the decoder and ask of each line: which of its numbers does the newest "
@@ -176,7 +175,7 @@ cached_step.mistake(
     edits=[
         (
             "layer.query(x), key, value)",
-            "layer.query(x), key[:, : position or 1], value[:, : position or 1])",
+            "layer.query(x), *(part[:, : max(part.shape[1] - 1, 1)] for part in (key, value)))",
         )
     ],
     observed="The first step is right; from the second on, the token's own key is missing.",
@@ -264,7 +263,7 @@ cached_step.mistake(
     edits=[
         (
             "    position = cache",
-            '    cache = vars(decoder).setdefault("remembered", {})\n    position = cache',
+            "    cache = vars(decoder).setdefault('remembered', {})\n    position = cache",
         )
     ],
     observed="The first sentence is right, the second one finds the keys of the first: they are "
@@ -276,7 +275,7 @@ cached_step.mistake(
     "the memory's keys and values outlive the sentence",
     edits=[
         ("cross not in cache", "cross not in vars(decoder)"),
-        ("cache[cross] = ", "vars(decoder)[cross] = "),
+        ("cache[cross] =", "vars(decoder)[cross] ="),
         ("*cache[cross]", "*vars(decoder)[cross]"),
     ],
     observed="The first sentence is right, the second one attends to the memory of the first.",

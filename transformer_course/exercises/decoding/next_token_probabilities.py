@@ -69,7 +69,7 @@ def next_token_probabilities(
     if top_p is not None:
         ordered, places = probabilities.sort(dim=-1, descending=True)
         sum_before = ordered.cumsum(dim=-1) - ordered
-        ordered = ordered.masked_fill(sum_before >= top_p, 0.0)
+        ordered = ordered * (sum_before < top_p)
         probabilities = torch.zeros_like(ordered).scatter(-1, places, ordered)
     return probabilities / probabilities.sum(dim=-1, keepdim=True)
 
@@ -234,7 +234,7 @@ next_token_probabilities.mistake(
 next_token_probabilities.mistake(
     "the marks of the sorted tokens are used on the unsorted ones",
     edits=[
-        ("ordered.masked_fill", "probabilities.masked_fill"),
+        ("ordered * (", "probabilities * ("),
         ("torch.zeros_like(ordered).scatter(-1, places, ordered)", "ordered"),
     ],
     observed="The first tokens of the vocabulary stay and the last ones go, however probable they "
@@ -244,7 +244,7 @@ next_token_probabilities.mistake(
 
 next_token_probabilities.mistake(
     "`top_p` is compared with single probabilities",
-    edits=[("sum_before >= top_p", "ordered < top_p")],
+    edits=[("sum_before < top_p", "ordered >= top_p")],
     observed="With `top_p=0.2` each token above 0.2 stays; that is a threshold, not a nucleus.",
     change="Sort, sum up with `cumsum`, and compare the sums with `top_p`.",
 )
