@@ -149,23 +149,13 @@ class Exercise:
         """
         self.mistakes.append(Mistake(name, observed, change, self.answer, tuple(edits), body))
 
-    def shares(
-        self,
-        other: "Exercise",
-        name: str,
-        *,
-        edits: Sequence[tuple[str, str]] = (),
-        body: Callable | None = None,
-    ) -> None:
-        """Add a mistake of another exercise in the same words; without edits, by the same ones."""
-        mistake = next(mistake for mistake in other.mistakes if mistake.name == name)
-        self.mistake(
-            name,
-            observed=mistake.observed,
-            change=mistake.change,
-            edits=edits or (() if body else mistake.replacements),
-            body=body,
-        )
+    def shares(self, other: "Exercise", *names: str, edits: Sequence[tuple[str, str]] = ()) -> None:
+        """Add mistakes of another exercise in the same words; without edits, by the same ones."""
+        known = {mistake.name: mistake for mistake in other.mistakes}
+        for name in names:
+            mistake = known[name]
+            words = {"observed": mistake.observed, "change": mistake.change}
+            self.mistake(name, **words, edits=edits or mistake.replacements)
 
 
 def exercise(

@@ -45,7 +45,6 @@ causal_mask.shares(
     "it holds 0 and -inf, to be added to scores",
     edits=[("return torch", "return torch.where(torch"), (".tril()", ".tril(), 0.0, -torch.inf)")],
 )
-
 causal_mask.shares(
     padding_mask,
     "it holds 0 and -1e9, to be added to scores",
@@ -60,14 +59,12 @@ causal_mask.mistake(
     observed="Row 0 allows positions 0 and 1: the answer stands there to be copied.",
     change="Write `tril()`; `tril(1)` keeps one diagonal too many.",
 )
-
 causal_mask.mistake(
     "a position may not attend to itself",
     edits=[("tril()", "tril(-1)")],
     observed="The diagonal is False, and row 0 has nothing to attend to.",
     change="Write `tril()`, or `>=` for `>`: the diagonal belongs to what may be seen.",
 )
-
 causal_mask.mistake(
     "each position sees itself and the future instead of the past",
     edits=[("tril()", "triu()")],
@@ -75,28 +72,24 @@ causal_mask.mistake(
     "are keys.",
     change="Keep the lower triangle: `tril()`, not `triu()`.",
 )
-
 causal_mask.mistake(
     "the future is True and the rest False",
     edits=[("tril()", "triu(1)")],
     observed="You mark what is forbidden: each position may then attend to nothing but its future.",
     change="Turn it round with `~`: True means that one may attend.",
 )
-
 causal_mask.mistake(
     "each position may attend to itself only",
     edits=[("ones(length, length, dtype=torch.bool).tril()", "eye(length, dtype=torch.bool)")],
     observed="Only the diagonal is True, so nothing passes from one position to another.",
     change="Let the past in as well: `torch.ones(length, length).bool().tril()`.",
 )
-
 causal_mask.mistake(
     "nothing is cut off from the square",
     edits=[(".tril()", "")],
     observed="Row 0 allows every position, the future too.",
     change="Keep the lower triangle: `tril()`.",
 )
-
 causal_mask.mistake(
     "it has axes for batch and heads",
     edits=[(".tril()", ".tril()[None, None]")],

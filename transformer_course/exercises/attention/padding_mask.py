@@ -55,7 +55,6 @@ padding_mask.mistake(
     observed="All attention goes to the padding: True means that a key may be attended to.",
     change="Compare with `!=`, not with `==`.",
 )
-
 padding_mask.mistake(
     "0 is taken for the padding instead of `pad_id`",
     edits=[("ids != pad_id", "ids != 0")],
@@ -63,14 +62,12 @@ padding_mask.mistake(
     "token 0 may not.",
     change="Compare with the argument: `ids != pad_id`. `ids.bool()` compares with 0 too.",
 )
-
 padding_mask.mistake(
     "ids below `pad_id` count as padding",
     edits=[("ids != pad_id", "ids > pad_id")],
     observed="Right while `pad_id` is 0. With `pad_id=3` the tokens 0, 1 and 2 are hidden too.",
     change="Compare with `!=`, not with `>`: an id is a name, its size means nothing.",
 )
-
 padding_mask.mistake(
     "padding is expected at the end of each row",
     edits=[
@@ -80,7 +77,6 @@ padding_mask.mistake(
     "padding, 1 1 6 0 with `pad_id=1`, hides its words.",
     change="Compare each id by itself: `ids != pad_id`.",
 )
-
 padding_mask.mistake(
     "queries are masked instead of keys",
     edits=[("[:, None, None, :]", "[:, None, :, None]")],
@@ -88,7 +84,6 @@ padding_mask.mistake(
     "to it.",
     change="The last axis is the keys': `[:, None, None, :]`, not `[:, None, :, None]`.",
 )
-
 padding_mask.mistake(
     "the padding's queries are masked as well as its keys",
     edits=[
@@ -99,7 +94,6 @@ padding_mask.mistake(
     "out there is never used, so no row needs hiding.",
     change="Mask keys only: `(ids != pad_id)[:, None, None, :]`.",
 )
-
 padding_mask.mistake(
     "the padding mask has two axes, (batch, key)",
     edits=[("[:, None, None, :]", "")],
@@ -107,7 +101,6 @@ padding_mask.mistake(
     "queries, a mask for the wrong rows.",
     change="Insert the axes of heads and queries: `[:, None, None, :]`.",
 )
-
 padding_mask.mistake(
     "the axis of the heads is missing",
     edits=[("[:, None, None, :]", "[:, None, :]")],
@@ -115,7 +108,6 @@ padding_mask.mistake(
     "with as many sentences as heads, the mask of another sentence.",
     change="Insert two axes: `[:, None, None, :]`.",
 )
-
 padding_mask.mistake(
     "the new axes come first",
     edits=[("[:, None, None, :]", "[None, None]")],
@@ -123,21 +115,18 @@ padding_mask.mistake(
     "sentence i.",
     change="Keep the batch in front: `[:, None, None, :]`.",
 )
-
 padding_mask.mistake(
     "it holds 0 and -inf, to be added to scores",
     edits=[("return (", "return torch.where(("), ("None, :]", "None, :], 0.0, -torch.inf)")],
     observed="Your mask holds numbers; a boolean one is wanted, with True where one may attend.",
     change="Return the comparison or the triangle itself, of dtype `torch.bool`.",
 )
-
 padding_mask.mistake(
     "it holds 0 and -1e9, to be added to scores",
     edits=[("return (", "return torch.where(("), ("None, :]", "None, :], 0.0, -1e9)")],
     observed="Your mask holds numbers; a boolean one is wanted, with True where one may attend.",
     change="Return the comparison or the triangle itself, of dtype `torch.bool`.",
 )
-
 padding_mask.mistake(
     "the mask is copied for every query",
     edits=[("[:, None, None, :]", "[:, None, None].repeat(1, 1, ids.shape[1], 1)")],

@@ -148,7 +148,6 @@ scaled_dot_product_attention.mistake(
     "gives hidden keys equal weights; such a row should be 0.",
     change="After the softmax, set weights to 0 where the mask is False.",
 )
-
 scaled_dot_product_attention.mistake(
     "a row that is all False becomes NaN: -inf everywhere",
     edits=[("~mask, lowest", "~mask, -math.inf"), _NOT_CLEARED],
@@ -166,7 +165,6 @@ scaled_dot_product_attention.mistake(
     "should get 1.649 times the weight, which is e ** (1 / 2).",
     change="Divide the scores by `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "divided by d_k: the root is missing, or taken out twice",
     edits=[("math.sqrt(query.shape[-1])", "query.shape[-1]")],
@@ -174,7 +172,6 @@ scaled_dot_product_attention.mistake(
     "should get 1.649 = e ** (1 / 2).",
     change="Divide the scores once, by `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "multiplied by sqrt(d_k) instead of divided",
     edits=[("/ math.sqrt(query.shape[-1])", "* query.shape[-1] ** 0.5")],
@@ -182,7 +179,6 @@ scaled_dot_product_attention.mistake(
     "1.649 = e ** (1 / 2).",
     change="Divide the scores by `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the root is that of the number of keys",
     edits=[("query.shape[-1]", "key.shape[-2]")],
@@ -190,14 +186,12 @@ scaled_dot_product_attention.mistake(
     "they are.",
     change="A score is a sum of d_k products: use the last axis, `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the root is that of the values' width",
     edits=[("math.sqrt(query.shape[-1])", "value.shape[-1] ** 0.5")],
     observed="How much a larger score counts depends on d_v, though values have no part in scores.",
     change="Take d_k from the query: `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the root is that of axis 1",
     edits=[("query.shape[-1]", "query.shape[1]")],
@@ -205,14 +199,12 @@ scaled_dot_product_attention.mistake(
     "counts heads.",
     change="Use the last axis, `query.shape[-1]`.",
 )
-
 scaled_dot_product_attention.mistake(
     "divided by 8, which is sqrt(d_k) in the paper only",
     edits=[("math.sqrt(query.shape[-1])", "8")],
     observed="A score larger by 1 gets 1.133 = e ** (1 / 8) times the weight, whatever d_k is.",
     change="Read d_k off the query: `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "divided by sqrt(512), the root of the paper's d_model",
     edits=[("query.shape[-1]", "512")],
@@ -220,7 +212,6 @@ scaled_dot_product_attention.mistake(
     "the weights are nearly equal.",
     change="A score is a sum of d_k products, so divide by `math.sqrt(query.shape[-1])`.",
 )
-
 scaled_dot_product_attention.mistake(
     "divided by sqrt(d_k) after the softmax",
     edits=[
@@ -241,21 +232,18 @@ scaled_dot_product_attention.mistake(
     "then it multiplies numbers that do not belong together.",
     change="Write `query @ key.transpose(-2, -1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "`key.T` turns all axes round, the batch too",
     edits=[("key.transpose(-2, -1)", "key.permute(*reversed(range(key.dim())))")],
     observed="Matrices are right. With a batch axis `key.T` has shape (d_k, keys, batch).",
     change="Swap the last two axes only: `key.transpose(-2, -1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the key's axes 0 and 1 are swapped",
     edits=[("transpose(-2, -1)", "transpose(0, 1)")],
     observed="Matrices are right; with a batch axis, batch and keys change places.",
     change="Count axes from the end: `key.transpose(-2, -1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the key's axes 1 and 2 are swapped",
     edits=[("transpose(-2, -1)", "transpose(1, 2)")],
@@ -263,7 +251,6 @@ scaled_dot_product_attention.mistake(
     "change places.",
     change="Count axes from the end: `key.transpose(-2, -1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the key is reshaped instead of transposed",
     edits=[("key.transpose(-2, -1)", "key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])")],
@@ -271,7 +258,6 @@ scaled_dot_product_attention.mistake(
     "`reshape` keep the order of the numbers.",
     change="Write `key.transpose(-2, -1)`, which turns rows into columns.",
 )
-
 scaled_dot_product_attention.mistake(
     "query and key have changed places",
     edits=[("query @ key.transpose(-2, -1)", "key @ query.mT")],
@@ -288,7 +274,6 @@ scaled_dot_product_attention.mistake(
     observed="The columns of your weights sum to 1; the rows should.",
     change="Each query shares out its weight among the keys: `softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the softmax runs along axis 1",
     edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=1)")],
@@ -296,14 +281,12 @@ scaled_dot_product_attention.mistake(
     "heads.",
     change="Use the last axis: `softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the softmax runs along the first axis",
     edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=0)")],
     observed="Your weights sum to 1 over the sentences of the batch; in a matrix, over queries.",
     change="Use the last axis: `softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the softmax is not told along which axis",
     edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=0 if scores.dim() == 3 else 1)")],
@@ -311,21 +294,18 @@ scaled_dot_product_attention.mistake(
     "with four.",
     change="Give the axis: `softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "all weights together sum to 1",
     edits=[("scores.softmax(dim=-1)", "scores.flatten().softmax(dim=0).reshape(scores.shape)")],
     observed="Each row of your weights should sum to 1, not the whole tensor.",
     change="Divide by the sum of each row: `softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the softmax is missing",
     edits=[("scores.softmax(dim=-1)", "scores")],
     observed="Your weights are scores: they may be negative, and the rows do not sum to 1.",
     change="Turn the scores into weights first: `scores.softmax(dim=-1)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "`exp` is taken without subtracting the largest score",
     edits=[
@@ -338,7 +318,6 @@ scaled_dot_product_attention.mistake(
     "`exp(636)` is infinite.",
     change="Use `scores.softmax(dim=-1)`, or subtract the largest score of each row first.",
 )
-
 scaled_dot_product_attention.mistake(
     "dropout with 0.1 changes the weights at every call",
     edits=[("scores.softmax(dim=-1)", "F.dropout(scores.softmax(dim=-1), 0.1)")],
@@ -355,14 +334,12 @@ scaled_dot_product_attention.mistake(
     observed="Keys that the mask hides keep their weight.",
     change="Unless it is None, fill the scores where the mask is False, before the softmax.",
 )
-
 scaled_dot_product_attention.mistake(
     "the mask is read the wrong way round",
     edits=[("lowest = ", "mask = ~mask\n        lowest = ")],
     observed="All weight lies on keys that the mask hides: False means hidden, True may attend.",
     change="Fill where the mask is False: `masked_fill(~mask, ...)` or `mask == 0`.",
 )
-
 scaled_dot_product_attention.mistake(
     "hidden scores are set to 0 (or 1e-9) instead of a very low number",
     edits=[("~mask, lowest", "~mask, 0.0"), _NOT_CLEARED],
@@ -371,21 +348,18 @@ scaled_dot_product_attention.mistake(
     "mask does the same.",
     change="Fill with the lowest number: `masked_fill(~mask, torch.finfo(scores.dtype).min)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the mask is added to the scores as 0 and 1",
     edits=[("scores.masked_fill(~mask, lowest)", "(scores + mask)"), _NOT_CLEARED],
     observed="Allowed keys get e = 2.718 times their weight, and hidden keys keep some.",
     change="A boolean mask selects; use `scores.masked_fill(~mask, ...)`.",
 )
-
 scaled_dot_product_attention.mistake(
     "hidden scores are set to a large number: the minus sign is missing",
     edits=[("~mask, lowest", "~mask, 1e9"), _NOT_CLEARED],
     observed="All weight lies on hidden keys, in equal shares.",
     change="Fill with a very low number: `torch.finfo(scores.dtype).min`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the mask comes after the softmax",
     edits=[("scores.masked_fill(~mask, lowest)", "scores")],
@@ -393,7 +367,6 @@ scaled_dot_product_attention.mistake(
     "stand in the softmax's denominator.",
     change="Fill the scores before the softmax, so that it shares out all weight among the rest.",
 )
-
 scaled_dot_product_attention.mistake(
     "the mask comes after the softmax, and the rows are divided by their sums again",
     edits=[
@@ -407,7 +380,6 @@ scaled_dot_product_attention.mistake(
     "by 600, those get 0 from the softmax, and 0 / 0 is NaN; so does a row that is all False.",
     change="Fill the scores before the softmax; then nothing needs to be repaired.",
 )
-
 scaled_dot_product_attention.mistake(
     "-inf is added and NaN replaced afterwards: the gradients are NaN",
     edits=[
@@ -428,28 +400,24 @@ scaled_dot_product_attention.mistake(
     observed="Your output is d_k wide; it should be d_v wide.",
     change="Return `weights @ value`.",
 )
-
 scaled_dot_product_attention.mistake(
     "only the output is returned",
     edits=[("value, weights", "value")],
     observed="The pair (output, weights) is wanted: one would like to see who attends to whom.",
     change="Return `output, weights`.",
 )
-
 scaled_dot_product_attention.mistake(
     "only the weights are returned",
     edits=[("weights @ value, weights", "weights")],
     observed="Your result has a number for each key; the values have no part in it.",
     change="Return `weights @ value, weights`.",
 )
-
 scaled_dot_product_attention.mistake(
     "output and weights are returned in the wrong order",
     edits=[("return weights @", "return weights, weights @"), ("value, weights", "value")],
     observed="The first of your results has a column for each key, the second is d_v wide.",
     change="Return `output, weights`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the scores are returned in place of the weights",
     edits=[("scores = query", "unmasked = scores = query"), ("value, weights", "value, unmasked")],
@@ -457,7 +425,6 @@ scaled_dot_product_attention.mistake(
     "been through the softmax.",
     change="Return what the values were multiplied by: `output, weights`.",
 )
-
 scaled_dot_product_attention.mistake(
     "the output is cut off from query, key and value",
     edits=[

@@ -130,7 +130,6 @@ sees_the_future.mistake(
     "move that do not depend on it. The caller's `x` is changed as well.",
     change="Change a copy each time: `changed = x.clone()`.",
 )
-
 sees_the_future.mistake(
     "axis 0 is taken for the positions",
     edits=[("changed[:, j]", "changed[j]")],
@@ -138,14 +137,12 @@ sees_the_future.mistake(
     "sentences than positions.",
     change="Positions stand on axis 1: change `changed[:, j]`, compare `output[:, i]`.",
 )
-
 sees_the_future.mistake(
     "a feature is changed at every position",
     edits=[("changed[:, j]", "changed[:, :, j]")],
     observed="The last axis of `x` counts features: `x[:, :, j]` is feature j of all positions.",
     change="Change position j, with all its features: `changed[:, j] += 1`.",
 )
-
 sees_the_future.mistake(
     "NaN is used as a mark",
     edits=[("+= 1", "= torch.nan"), ("abs()", "isnan().float()")],
@@ -153,7 +150,6 @@ sees_the_future.mistake(
     "sees nothing of them seems to leak.",
     change="Change the input to another ordinary number, and see whether outputs change.",
 )
-
 sees_the_future.mistake(
     "everything from position j on is changed at once",
     edits=[("changed[:, j]", "changed[:, j:]")],
@@ -161,7 +157,6 @@ sees_the_future.mistake(
     "position 3 to 1 shows up in column 2 too.",
     change="Change position j alone: `changed[:, j]`, not `changed[:, j:]`.",
 )
-
 sees_the_future.mistake(
     "the whole future of output i is changed at once",
     edits=[("changed[:, j]", "changed[:, j + 1 :]"), ("sees[:, j] = moved", "sees[j] = moved[j]")],
@@ -169,7 +164,6 @@ sees_the_future.mistake(
     "position too many looks like no mask.",
     change="Change one position j at a time, and mark column j only.",
 )
-
 sees_the_future.mistake(
     "only the last input is changed",
     edits=[("range(length)", "[length - 1]")],
@@ -187,49 +181,42 @@ sees_the_future.mistake(
     change="Compare each position apart: take the largest difference over batch and features only, "
     "`amax(dim=(0, 2))`.",
 )
-
 sees_the_future.mistake(
     "only feature 0 of each output is compared",
     edits=[("abs()", "abs()[:, :, :1]")],
     observed="A leak in another feature stays unseen.",
     change="Compare all features: `amax(dim=(0, 2))`.",
 )
-
 sees_the_future.mistake(
     "an output counts as changed only if all its numbers are",
     edits=[("amax", "amin")],
     observed="A leak in one feature stays unseen.",
     change="One changed number is enough: `any`, or the largest difference.",
 )
-
 sees_the_future.mistake(
     "the sign of the difference is not taken away",
     edits=[(".abs()", "")],
     observed="An output that falls when a later input grows stays unseen.",
     change="Take the absolute value: `(after - before).abs()`.",
 )
-
 sees_the_future.mistake(
     "the output is compared with `x`, not with the output before the change",
     edits=[("- before", "- x")],
     observed="A layer's output differs from its input anyway, so every layer seems to leak.",
     change="Call the layer twice and compare its outputs: `layer(changed) - layer(x)`.",
 )
-
 sees_the_future.mistake(
     "small changes are overlooked: the tolerance is too coarse",
     edits=[("1e-5", "0.1")],
     observed="A leak of 1 % of the input stays unseen. Training finds it and enlarges it.",
     change="Allow for rounding only: 1e-5 is enough.",
 )
-
 sees_the_future.mistake(
     "it is the size of the changes, not whether there is one",
     edits=[("length, length, dtype=torch.bool", "length, length"), (" > 1e-5", "")],
     observed="Your matrix holds numbers; True or False is wanted.",
     change="Compare with a small tolerance: `> 1e-5`.",
 )
-
 sees_the_future.mistake(
     "True stands where nothing changes",
     edits=[("> 1e-5", "<= 1e-5")],
@@ -245,28 +232,24 @@ sees_the_future.mistake(
     observed="The lower triangle is True, though each output may see itself and the past.",
     change="Keep the pairs with j > i only: rows above `j`, or `triu(1)`.",
 )
-
 sees_the_future.mistake(
     "the diagonal counts as well",
     edits=[("sees.triu(1)", "sees.triu(0)")],
     observed="The diagonal is True: output j may see input j, which is not the future.",
     change="Keep the pairs with j > i, without j = i: `sees[:j, j]`, or `triu(1)`.",
 )
-
 sees_the_future.mistake(
     "the past is looked at instead of the future",
     edits=[("sees.triu(1)", "sees.tril(-1)")],
     observed="The lower triangle of your matrix tells which outputs see the past, as they may.",
     change="Keep the pairs with j > i: a later input j, an earlier output i.",
 )
-
 sees_the_future.mistake(
     "rows and columns have changed places",
     edits=[("sees.triu(1)", "sees.triu(1).T")],
     observed="Your row is the input that was changed and your column the output.",
     change="Write `sees[i, j]`, i being the output and j the input: `sees[:j, j] = moved[:j]`.",
 )
-
 sees_the_future.mistake(
     "input i is changed and output j is looked at: the past, entered above the diagonal",
     edits=[("sees.triu(1)", "sees.T.triu(1)")],
@@ -274,14 +257,12 @@ sees_the_future.mistake(
     "and look at later outputs, which may move.",
     change="Change the later input j and look at the earlier output i: `sees[:j, j] = moved[:j]`.",
 )
-
 sees_the_future.mistake(
     "only the changed position is looked at",
     edits=[("sees.triu(1)", "sees.triu(0).tril()")],
     observed="Your matrix has nothing but its diagonal: output j moves with input j, of course.",
     change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",
 )
-
 sees_the_future.mistake(
     "only the last output is looked at",
     edits=[("return sees.triu(1)", "sees[:-1] = False\n    return sees")],
@@ -289,7 +270,6 @@ sees_the_future.mistake(
     "may see everything.",
     change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",
 )
-
 sees_the_future.mistake(
     "there is one answer for the whole layer",
     edits=[("sees.triu(1)", "sees.triu(1).any()")],

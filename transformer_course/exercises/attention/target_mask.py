@@ -46,24 +46,18 @@ def target_mask(ids: Tensor, pad_id: int) -> Tensor:
 
 # Which tokens are padding, and along which axis
 
-target_mask.shares(padding_mask, "the padding is True and the words are False")
-
-target_mask.shares(padding_mask, "0 is taken for the padding instead of `pad_id`")
-
-target_mask.shares(padding_mask, "ids below `pad_id` count as padding")
-
-target_mask.shares(padding_mask, "padding is expected at the end of each row")
-
-target_mask.shares(padding_mask, "queries are masked instead of keys")
-
-target_mask.shares(padding_mask, "the padding's queries are masked as well as its keys")
-
-target_mask.shares(padding_mask, "the padding mask has two axes, (batch, key)")
-
-target_mask.shares(padding_mask, "the axis of the heads is missing")
-
-target_mask.shares(padding_mask, "the new axes come first")
-
+target_mask.shares(
+    padding_mask,
+    "the padding is True and the words are False",
+    "0 is taken for the padding instead of `pad_id`",
+    "ids below `pad_id` count as padding",
+    "padding is expected at the end of each row",
+    "queries are masked instead of keys",
+    "the padding's queries are masked as well as its keys",
+    "the padding mask has two axes, (batch, key)",
+    "the axis of the heads is missing",
+    "the new axes come first",
+)
 target_mask.shares(
     padding_mask,
     "it holds 0 and -inf, to be added to scores",
@@ -72,7 +66,6 @@ target_mask.shares(
         ("ids.shape[1])", "ids.shape[1]), 0.0, -torch.inf)"),
     ],
 )
-
 target_mask.shares(
     padding_mask,
     "it holds 0 and -1e9, to be added to scores",
@@ -84,17 +77,15 @@ target_mask.shares(
 
 # Which positions are the future
 
-target_mask.shares(causal_mask, "each position may attend to the next one too")
-
-target_mask.shares(causal_mask, "a position may not attend to itself")
-
-target_mask.shares(causal_mask, "each position sees itself and the future instead of the past")
-
-target_mask.shares(causal_mask, "the future is True and the rest False")
-
-target_mask.shares(causal_mask, "each position may attend to itself only")
-
-target_mask.shares(causal_mask, "nothing is cut off from the square")
+target_mask.shares(
+    causal_mask,
+    "each position may attend to the next one too",
+    "a position may not attend to itself",
+    "each position sees itself and the future instead of the past",
+    "the future is True and the rest False",
+    "each position may attend to itself only",
+    "nothing is cut off from the square",
+)
 
 # Both
 
@@ -105,28 +96,24 @@ target_mask.mistake(
     "`+` between boolean tensors is OR as well.",
     change="Both must allow: combine with `&`.",
 )
-
 target_mask.mistake(
     "the causal mask is left out",
     edits=[(" & model.causal_mask(ids.shape[1])", "")],
     observed="Your mask has one row for all queries, so each position sees the future.",
     change="Combine it with the causal mask: `& causal_mask(ids.shape[1])`.",
 )
-
 target_mask.mistake(
     "the padding mask is left out",
     edits=[("model.padding_mask(ids, pad_id) & model.causal", "model.causal")],
     observed="Your mask is the same for every sentence: padding may be attended to.",
     change="Combine it with the padding mask: `padding_mask(ids, pad_id) & ...`.",
 )
-
 target_mask.mistake(
     "the whole mask is turned round",
     edits=[("return model", "return ~(model"), ("ids.shape[1])", "ids.shape[1]))")],
     observed="What is forbidden is True: padding and future.",
     change="Turn it round with `~`: True means that one may attend.",
 )
-
 target_mask.mistake(
     "the causal mask is as long as the batch",
     edits=[("ids.shape[1]", "len(ids)")],

@@ -5,7 +5,7 @@ from transformer_course.exercises.decoding.cached_step import cached_step
 from transformer_course.exercises.decoding.greedy import greedy
 from transformer_course.exercises.decoding.length_score import length_score
 from transformer_course.exercises.decoding.next_token_probabilities import next_token_probabilities
-from transformer_course.exercises.decoding.small_decoder import SmallDecoder
+from transformer_course.exercises.decoding.small_decoder import SmallDecoder as SmallDecoder
 
 # In the order of the lesson.
 EXERCISES = (
@@ -14,5 +14,4 @@ EXERCISES = (
     length_score,
     beam_search,
     cached_step,
-    SmallDecoder,
 )

@@ -201,7 +201,6 @@ beam_search.mistake(
     "sentence of probability 0.09 where there is one of 0.31.",
     change="Put all children of all hypotheses into one list, and keep the `beam` best of it.",
 )
-
 beam_search.mistake(
     "after the first word each hypothesis keeps only its best child",
     edits=[
@@ -212,7 +211,6 @@ beam_search.mistake(
     "live: the best sentence, through a second best child, is lost.",
     change="Let all children of all hypotheses compete in one list, at every step.",
 )
-
 beam_search.mistake(
     "each hypothesis keeps its `beam` best children",
     edits=[
@@ -224,7 +222,6 @@ beam_search.mistake(
     "a beam of 2 cannot find, at the price of trying nearly all.",
     change="Sort the children of all hypotheses together and keep `beam` of them in all.",
 )
-
 beam_search.mistake(
     "`beam` is not used",
     edits=[
@@ -234,7 +231,6 @@ beam_search.mistake(
     observed="A beam of 1 finds what greedy search cannot find: nothing is pruned.",
     change="Keep only the `beam` best children of each step.",
 )
-
 beam_search.mistake(
     "tokens are appended in the same place, not to their parent",
     edits=[
@@ -251,14 +247,12 @@ beam_search.mistake(
     "be put in the order of the parents.",
     change="Remember which hypothesis a child comes from, and append to that one.",
 )
-
 beam_search.mistake(
     "the least probable children are kept",
     edits=[(", reverse=True", "")],
     observed="The score is minus infinity: you sort upwards and keep the beginning.",
     change="Sort with `reverse=True`.",
 )
-
 beam_search.mistake(
     "probabilities are added up",
     edits=[("total + log_probability", "total + math.exp(log_probability)")],
@@ -266,7 +260,6 @@ beam_search.mistake(
     "logarithms add.",
     change="Add the log-probabilities as `step` returns them, without `exp`.",
 )
-
 beam_search.mistake(
     "a child forgets its parent's log-probability",
     edits=[("total + log_probability", "log_probability")],
@@ -274,7 +267,6 @@ beam_search.mistake(
     "nothing.",
     change="Add: `total + log_probability`.",
 )
-
 beam_search.mistake(
     "finished hypotheses are expanded",
     edits=[
@@ -287,7 +279,6 @@ beam_search.mistake(
     observed="Tokens follow `eos`.",
     change="Put a child that ends with `eos` aside; only the others live on.",
 )
-
 beam_search.mistake(
     "finished hypotheses compete for a place in the beam",
     edits=[("sorted(children,", "sorted(children + finished,"), ("finished += [", "finished = [")],
@@ -296,7 +287,6 @@ beam_search.mistake(
     change="Put a child that ends with `eos` aside for good; what is alive later takes nothing "
     "from it.",
 )
-
 beam_search.mistake(
     "finished hypotheses are lost",
     edits=[("finished += [", "ended = [")],
@@ -304,7 +294,6 @@ beam_search.mistake(
     "or only what had not ended at `max_length`.",
     change="Put those that end with `eos` into a list of their own, and choose from it too.",
 )
-
 beam_search.mistake(
     "only the newest finished hypotheses are stored",
     edits=[("finished += [", "finished = ["), ("== eos]", "== eos] or finished")],
@@ -312,7 +301,6 @@ beam_search.mistake(
     "lost.",
     change="Append to the list: `finished += ...`.",
 )
-
 beam_search.mistake(
     "the first hypothesis that ends is taken",
     edits=[("live = [child", "live = [] if finished else [child")],
@@ -321,7 +309,6 @@ beam_search.mistake(
     change="Go on until no hypothesis is alive or `max_length` is reached, then take the `max` by "
     "score. You may stop earlier only if no live one can win any more.",
 )
-
 beam_search.mistake(
     "the search stops when `beam` hypotheses have finished",
     edits=[("live = [child", "live = [] if len(finished) >= beam else [child")],
@@ -329,7 +316,6 @@ beam_search.mistake(
     "alive that ends with 0.47. Many programs stop there to save time; it can cost the best one.",
     change="Go on until no hypothesis is alive or `max_length` is reached.",
 )
-
 beam_search.mistake(
     "the hypothesis that finished last is taken",
     edits=[
@@ -339,7 +325,6 @@ beam_search.mistake(
     observed="The last one to end is returned, however many better ones ended before.",
     change="Take the `max` of all by score.",
 )
-
 beam_search.mistake(
     "hypotheses cut off by `max_length` are thrown away",
     edits=[("finished + live", "finished")],
@@ -347,14 +332,12 @@ beam_search.mistake(
     "where something has, a better one that was cut off does not count.",
     change="Choose from those that are still alive at the end too: `finished + live`.",
 )
-
 beam_search.mistake(
     "hypotheses cut off by `max_length` count only if nothing has ended",
     edits=[("finished + live", "finished or live")],
     observed="A finished hypothesis is returned though one that was cut off has the better score.",
     change="Choose from both, `finished + live`, by score.",
 )
-
 beam_search.mistake(
     "the length has no effect",
     edits=[("total / ((5 + len(tokens)) / 6) ** alpha", "total")],
@@ -362,7 +345,6 @@ beam_search.mistake(
     "log-probabilities say the opposite.",
     change="Divide each sum by `((5 + length) / 6) ** alpha`.",
 )
-
 beam_search.mistake(
     "the score is the mean per token",
     edits=[("((5 + len(", "len("), (")) / 6) ** alpha", ")")],
@@ -370,7 +352,6 @@ beam_search.mistake(
     "the whole length. GNMT's penalty with `alpha=0.6` is weaker, and the short one wins.",
     change="Divide by `((5 + length) / 6) ** alpha`.",
 )
-
 beam_search.mistake(
     "the penalty multiplies",
     edits=[("total / ((5", "total * ((5")],
@@ -378,21 +359,18 @@ beam_search.mistake(
     "more so.",
     change="Divide by the penalty.",
 )
-
 beam_search.mistake(
     "the length leaves the end token out",
     edits=[("len(tokens)", "(len(tokens) - (tokens[-1] == eos))")],
     observed="With `alpha` above 0 the scores are those of sentences one token shorter.",
     change="Count the tokens behind `bos`, `eos` included.",
 )
-
 beam_search.mistake(
     "the length counts the begin token",
     edits=[("len(tokens)", "len((bos, *tokens))")],
     observed="With `alpha` above 0 the scores are those of sentences one token longer.",
     change="Count the tokens behind `bos`.",
 )
-
 beam_search.mistake(
     "the sum is returned instead of the score",
     edits=[("return tokens, score(tokens, total)", "return tokens, total")],
@@ -400,7 +378,6 @@ beam_search.mistake(
     "log-probability.",
     change="Return the score by which you chose.",
 )
-
 beam_search.mistake(
     "the score is a probability",
     edits=[
@@ -409,14 +386,12 @@ beam_search.mistake(
     observed="The score is between 0 and 1: it is the exponential of the one asked for.",
     change="Leave `exp` out.",
 )
-
 beam_search.mistake(
     "the begin token is returned",
     edits=[("return tokens,", "return (bos, *tokens),")],
     observed="The tokens begin with `bos`.",
     change="Return the tokens behind `bos`.",
 )
-
 beam_search.mistake(
     "the end token is cut off",
     edits=[("return tokens,", "return tuple(token for token in tokens if token != eos),")],
@@ -424,21 +399,18 @@ beam_search.mistake(
     "that `max_length` cut off.",
     change="Return the tokens with their `eos`.",
 )
-
 beam_search.mistake(
     "`step` gets only the newest token",
     edits=[("step((bos, *tokens))", "step(tokens[-1:] or (bos,))")],
     observed="The first word is right; from then on the model does not know what came before.",
     change="Give it the whole prefix: `step((bos, *tokens))`.",
 )
-
 beam_search.mistake(
     "`max_length` counts the begin token",
     edits=[("range(max_length)", "range(max_length - 1)")],
     observed="A hypothesis that is cut off has one token less than `max_length`.",
     change="Run the loop `max_length` times: it counts tokens behind `bos`.",
 )
-
 beam_search.mistake(
     "one token more than `max_length`",
     edits=[("range(max_length)", "range(max_length + 1)")],

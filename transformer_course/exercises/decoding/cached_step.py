@@ -125,21 +125,18 @@ cached_step.mistake(
     "so that it looks like the first one.",
     change="Its position is the number of tokens before it: `decoder.embed(token, position)`.",
 )
-
 cached_step.mistake(
     "positions are one too high",
     edits=[("embed(token, position)", "embed(token, position + 1)")],
     observed="Even the first step is wrong: the position is read after the token was counted.",
     change="Read the position first, which is 0 for the first token, and count the token then.",
 )
-
 cached_step.mistake(
     "positions are one too low",
     edits=[("embed(token, position)", "embed(token, max(position - 1, 0))")],
     observed="The first two steps both use position 0; from the second on all is wrong.",
     change="The position is the number of tokens before this one.",
 )
-
 cached_step.mistake(
     "each layer counts the token again",
     edits=[("position + 1", "position + len(decoder.layers)")],
@@ -147,14 +144,12 @@ cached_step.mistake(
     "the number of layers.",
     change="Count the token once, outside the loop over the layers.",
 )
-
 cached_step.mistake(
     "the position is the batch size",
     edits=[("embed(token, position)", "embed(token, len(token) if position else 0)")],
     observed="From the second step on the position stays the same: it comes from the wrong axis.",
     change="Stored keys have shape [B, tokens, d_model]: their number is `key.shape[1]`.",
 )
-
 cached_step.mistake(
     "the newest token sees only the first one",
     edits=[("layer.query(x), key, value)", "layer.query(x), key[:, :1], value[:, :1])")],
@@ -162,14 +157,12 @@ cached_step.mistake(
     "of the causal mask hides all keys except the first.",
     change="Leave the mask out: everything in the cache lies before the newest token.",
 )
-
 cached_step.mistake(
     "the newest token sees only itself",
     edits=[("layer.query(x), key, value)", "layer.query(x), key[:, -1:], value[:, -1:])")],
     observed="The first step is right; from the second on, the tokens before have no effect.",
     change="Attend to all stored keys and values, not to the new ones alone.",
 )
-
 cached_step.mistake(
     "the newest token does not see itself",
     edits=[
@@ -181,7 +174,6 @@ cached_step.mistake(
     observed="The first step is right; from the second on, the token's own key is missing.",
     change="Append the new key and value first, then attend to all of them.",
 )
-
 cached_step.mistake(
     "only the token just before is remembered",
     edits=[("old_value = cache[own]", "old_value = (part[:, -1:] for part in cache[own])")],
@@ -189,14 +181,12 @@ cached_step.mistake(
     "cache is replaced by the newest key and value instead of growing.",
     change="Store the joined keys and values, not the new ones.",
 )
-
 cached_step.mistake(
     "all layers share one cache of the target",
     edits=[('("self", number)', '("self", 0)')],
     observed="Even the first step is wrong: the second layer finds the keys of the first.",
     change='Store under a name with the layer\'s number: `cache["self", number]`.',
 )
-
 cached_step.mistake(
     "all layers share the keys and values of the memory",
     edits=[('("cross", number)', '("cross", 0)')],
@@ -205,7 +195,6 @@ cached_step.mistake(
     change="The memory is the same for all layers, its keys and values are not: store them under a "
     "name with the layer's number.",
 )
-
 cached_step.mistake(
     "all layers share both caches",
     edits=[('("self", number)', '("self", 0)'), ('("cross", number)', '("cross", 0)')],
@@ -213,7 +202,6 @@ cached_step.mistake(
     "of the target and of the memory.",
     change='Store under names with the layer\'s number, such as `cache["self", number]`.',
 )
-
 cached_step.mistake(
     "target and memory share one cache",
     edits=[('("self", number)', '("cross", number)')],
@@ -221,7 +209,6 @@ cached_step.mistake(
     "same name.",
     change="Use two names for each layer, one for the target and one for the memory.",
 )
-
 cached_step.mistake(
     "the memory's keys and values are made at every step",
     edits=[("if cross not in cache", "if True")],
@@ -229,7 +216,6 @@ cached_step.mistake(
     "changes.",
     change="Make them at the first step, store them, and use the stored ones from then on.",
 )
-
 cached_step.mistake(
     "the target's keys and values are made again at every step",
     edits=[
@@ -257,7 +243,6 @@ cached_step.mistake(
     observed="The logits are right, but everything is computed anew for each token.",
     change="Store keys and values, project only the newest token, and attend to the stored ones.",
 )
-
 cached_step.mistake(
     "what is stored outlives the sentence",
     edits=[
@@ -270,7 +255,6 @@ cached_step.mistake(
     "stored in the decoder or in a global variable.",
     change="Store in `cache` alone, which is empty at the beginning of each sentence.",
 )
-
 cached_step.mistake(
     "the memory's keys and values outlive the sentence",
     edits=[
@@ -281,14 +265,12 @@ cached_step.mistake(
     observed="The first sentence is right, the second one attends to the memory of the first.",
     change="Store in `cache`, which is empty at the beginning of each sentence.",
 )
-
 cached_step.mistake(
     "cross-attention looks at the target",
     edits=[("cross_key(memory)", "cross_key(x)"), ("cross_value(memory)", "cross_value(x)")],
     observed="The memory has no effect: the keys and values of cross-attention are made from `x`.",
     change="Make them from the memory: `layer.cross_key(memory)`, `layer.cross_value(memory)`.",
 )
-
 cached_step.mistake(
     "keys and values are swapped in cross-attention",
     edits=[("cross_key(", "cross_value("), ("cross_value(", "cross_key(")],
@@ -296,7 +278,6 @@ cached_step.mistake(
     "keys.",
     change="Store and take them in the same order: keys first.",
 )
-
 cached_step.mistake(
     "new keys are joined along the features",
     edits=[("key], dim=1", "key], dim=-1"), ("value], dim=1", "value], dim=-1")],
@@ -304,7 +285,6 @@ cached_step.mistake(
     "attention stops with an error.",
     change="Join along the tokens: `torch.cat([old, new], dim=1)` for shape [B, tokens, d_model].",
 )
-
 cached_step.mistake(
     "new keys are joined along the batch",
     edits=[("key], dim=1", "key], dim=0"), ("value], dim=1", "value], dim=0")],
@@ -312,14 +292,12 @@ cached_step.mistake(
     "until shapes no longer fit.",
     change="Join along the tokens: `torch.cat([old, new], dim=1)` for shape [B, tokens, d_model].",
 )
-
 cached_step.mistake(
     "an axis of length 1 is left",
     edits=[("decoder.output(x)[:, -1]", "decoder.output(x)")],
     observed="The numbers are right, but they have shape [B, 1, V].",
     change="Take the only position: `decoder.output(x)[:, -1]`.",
 )
-
 cached_step.mistake(
     "probabilities are returned instead of logits",
     edits=[("decoder.output(x)[:, -1]", "decoder.output(x)[:, -1].softmax(dim=-1)")],

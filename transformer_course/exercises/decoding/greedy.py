@@ -130,14 +130,12 @@ greedy.mistake(
     "behind `bos`.",
     change="Read the last position, `logits[:, -1]`.",
 )
-
 greedy.mistake(
     "tokens follow the end of a sentence",
     edits=[(".masked_fill(ended, network.config.pad_id)", "")],
     observed="A short row goes on with words behind `eos` while a longer one is still at work.",
     change="Fill rows that have ended: `token.masked_fill(ended, network.config.pad_id)`.",
 )
-
 greedy.mistake(
     "the end token stops nothing",
     edits=[("ended | (token == eos)", "ended")],
@@ -145,7 +143,6 @@ greedy.mistake(
     change="Remember which rows have produced `eos`, fill them with padding from then on, and stop "
     "when all have.",
 )
-
 greedy.mistake(
     "the loop goes on when all rows have ended",
     edits=[("ended.all()", "False")],
@@ -153,14 +150,12 @@ greedy.mistake(
     "through the decoder for nothing.",
     change="Leave the loop when `ended.all()`.",
 )
-
 greedy.mistake(
     "the loop stops when the first row has ended",
     edits=[("ended.all()", "ended.any()")],
     observed="The longer sentences of a batch are cut off; one sentence alone is right.",
     change="Wait for all rows: `ended.all()`, not `ended.any()`.",
 )
-
 greedy.mistake(
     "only the first row's end counts",
     edits=[("ended.all()", "ended[0]")],
@@ -168,7 +163,6 @@ greedy.mistake(
     "ones it goes on too long.",
     change="Ask all rows: `ended.all()`.",
 )
-
 greedy.mistake(
     "a row forgets that it has ended",
     edits=[("ended | (token == eos)", "(token == eos)")],
@@ -176,7 +170,6 @@ greedy.mistake(
     "newest token.",
     change="Keep what was known: `ended = ended | (token == eos)`.",
 )
-
 greedy.mistake(
     "all rows must end in the same step",
     edits=[
@@ -188,28 +181,24 @@ greedy.mistake(
     change="Keep a boolean per row, `ended = ended | (token == eos)`, fill ended rows with padding "
     "and stop when `ended.all()`.",
 )
-
 greedy.mistake(
     "the end token itself is replaced by padding",
     edits=[("token[:, None]", "token.masked_fill(token == eos, network.config.pad_id)[:, None]")],
     observed="No row shows where it ended by itself and where `max_length` cut it.",
     change="Mark a row as ended only after its `eos` has been appended.",
 )
-
 greedy.mistake(
     "ended rows are filled with the end token",
     edits=[("network.config.pad_id", "eos")],
     observed="Short rows end in `eos`, `eos`, `eos`.",
     change="Fill with `network.config.pad_id`.",
 )
-
 greedy.mistake(
     "ended rows are filled with 0",
     edits=[("network.config.pad_id", "0")],
     observed="With a network whose padding is 8, short rows end in 0, an ordinary token.",
     change="Fill with `network.config.pad_id`.",
 )
-
 greedy.mistake(
     "the target begins with padding",
     edits=[("1), bos)", "1), network.config.pad_id)")],
@@ -217,14 +206,12 @@ greedy.mistake(
     "padding.",
     change="Begin with `bos`.",
 )
-
 greedy.mistake(
     "the target begins with the end token",
     edits=[("1), bos)", "1), eos)")],
     observed="All words differ from those wanted: the network learned to begin behind `bos`.",
     change="Begin with `bos`.",
 )
-
 greedy.mistake(
     "the decoder reads only the newest token",
     edits=[("decode(target,", "decode(target[:, -1:],")],
@@ -232,14 +219,12 @@ greedy.mistake(
     "first position: without a cache it needs the whole target so far.",
     change="Give `network.decode` all tokens, `bos` included.",
 )
-
 greedy.mistake(
     "the source is encoded again for each token",
     edits=[("memory, source_ids)", "network.encode(source_ids), source_ids)")],
     observed="The tokens are right, but `encode` is called once more for each of them.",
     change="Call `network.encode` once, before the loop, and call `network.decode` in it.",
 )
-
 greedy.mistake(
     "the source is encoded again for each token, and only there",
     edits=[
@@ -249,7 +234,6 @@ greedy.mistake(
     observed="The tokens are right, but `encode` is called once for each of them.",
     change="Move `network.encode` in front of the loop; `network(source_ids, target)` encodes too.",
 )
-
 greedy.mistake(
     "dropout is on",
     edits=[("model.inference_mode(network)", "torch.no_grad()")],
@@ -257,7 +241,6 @@ greedy.mistake(
     "translation at every call.",
     change="Write `with model.inference_mode(network):` around the loop, or call `network.eval()`.",
 )
-
 greedy.mistake(
     "gradients are recorded",
     edits=[("with model.inference_mode(network)", "network.eval()\n    with torch.enable_grad()")],
@@ -265,7 +248,6 @@ greedy.mistake(
     change="Write `with model.inference_mode(network):` around the loop: it is `network.eval()` "
     "and `torch.no_grad()` in one.",
 )
-
 greedy.mistake(
     "dropout is on and gradients are recorded",
     edits=[("model.inference_mode(network)", "torch.enable_grad()")],
@@ -273,7 +255,6 @@ greedy.mistake(
     "another translation at every call, and keep each pass in memory.",
     change="Write `with model.inference_mode(network):` around the loop.",
 )
-
 greedy.mistake(
     "the whole network is called for each token, as in training",
     edits=[
@@ -285,28 +266,24 @@ greedy.mistake(
     change="Write `with model.inference_mode(network):` around all of it. Call `network.encode` "
     "once, before the loop, and `network.decode` in it.",
 )
-
 greedy.mistake(
     "the begin token is in the result",
     edits=[("target[:, 1:]", "target")],
     observed="Every row begins with `bos`.",
     change="Return `target[:, 1:]`.",
 )
-
 greedy.mistake(
     "`max_length` counts the begin token",
     edits=[("range(max_length)", "range(max_length - 1)")],
     observed="A sentence that is cut off has one token less than `max_length`.",
     change="Run the loop `max_length` times: it counts produced tokens.",
 )
-
 greedy.mistake(
     "one token more than `max_length`",
     edits=[("range(max_length)", "range(max_length + 1)")],
     observed="A sentence that is cut off has `max_length + 1` tokens.",
     change="Run the loop `max_length` times.",
 )
-
 greedy.mistake(
     "the last token is lost",
     edits=[("break", "return target[:, 1:-1]")],

@@ -51,7 +51,6 @@ length_score.mistake(
     "it more so.",
     change="Divide the log-probability by the penalty.",
 )
-
 length_score.mistake(
     "GNMT's penalty multiplies",
     edits=[("else (", "else 1 / (")],
@@ -59,49 +58,42 @@ length_score.mistake(
     "sign were turned.",
     change="Divide the log-probability by `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "the penalty is subtracted",
     edits=[("/ penalty", "- penalty")],
     observed="A penalty of 1 should change nothing; yours lowers the score by 1.",
     change="Divide the log-probability by `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "GNMT's penalty is the plain length to the power of `alpha`",
     edits=[("((5 + length) / 6) ** alpha", "length ** alpha")],
     observed="With `alpha=1` your score is the mean. GNMT's penalty grows more slowly.",
     change="Use `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "the 6 stands outside the power",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) ** alpha / 6)")],
     observed="With `alpha=0` the score should be the log-probability; yours is six times as much.",
     change="Both numbers belong under the exponent: `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "there is no division by 6",
     edits=[("(5 + length) / 6", "(5 + length)")],
     observed="The penalty of a single token should be 1, so that its score is its log-probability.",
     change="Use `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "brackets are missing: only the length is divided by 6",
     edits=[("((5 + length) / 6)", "(5 + length / 6)")],
     observed="Python divides before it adds: a single token has the penalty 5.17 instead of 1.",
     change="Write `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "brackets are missing: only the 6 has the exponent",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6 ** alpha)")],
     observed="With `alpha=1` all is right, with any other number it is not: `**` comes before `/`.",
     change="Write `((5 + length) / 6) ** alpha`, with brackets around the whole fraction.",
 )
-
 length_score.mistake(
     "brackets are missing: the power of 6 divides once more",
     edits=[("((5 + length) / 6)", "((5 + length) * 6)")],
@@ -109,49 +101,42 @@ length_score.mistake(
     "`b`. The 6 was to make the penalty smaller.",
     change="Write `((5 + length) / 6) ** alpha`, with brackets around the whole fraction.",
 )
-
 length_score.mistake(
     "`alpha` is a factor, not an exponent",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6 * alpha)")],
     observed="With `alpha=0` you divide by 0; the penalty should be 1.",
     change="Use `((5 + length) / 6) ** alpha`.",
 )
-
 length_score.mistake(
     "`alpha` is not used",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6)")],
     observed="All values of `alpha` give the score of `alpha=1`.",
     change="Raise the penalty to the power of `alpha`.",
 )
-
 length_score.mistake(
     "it is always the mean",
     edits=[("alpha is None", "True")],
     observed="`alpha` changes nothing.",
     change="With a number for `alpha`, divide by `((5 + length) / 6) ** alpha` instead.",
 )
-
 length_score.mistake(
     "`alpha=0` is taken for None",
     edits=[("alpha is None", "not alpha")],
     observed="With `alpha=0` the mean comes out; GNMT's score leaves the log-probability as it is.",
     change="Ask `if alpha is None`: in Python the number 0 counts as False too.",
 )
-
 length_score.mistake(
     "without `alpha` nothing is divided",
     edits=[("length if", "1 if")],
     observed="`alpha=None` returns the log-probability; the mean per token is asked for.",
     change="Divide by the length.",
 )
-
 length_score.mistake(
     "the length is one too large",
     edits=[("    penalty = ", "    length = length + 1\n    penalty = ")],
     observed="Two tokens are scored as three.",
     change="`length` is already the number of tokens: use it as it is.",
 )
-
 length_score.mistake(
     "the result is a probability",
     edits=[

@@ -81,7 +81,6 @@ next_token_probabilities.mistake(
     "token more certain.",
     change="Divide: `logits / temperature`.",
 )
-
 next_token_probabilities.mistake(
     "the temperature is not used",
     edits=[("logits / temperature", "logits")],
@@ -89,7 +88,6 @@ next_token_probabilities.mistake(
     "divide after the softmax and then renormalise.",
     change="Divide the logits by the temperature, before the softmax.",
 )
-
 next_token_probabilities.mistake(
     "the temperature comes last",
     edits=[
@@ -103,7 +101,6 @@ next_token_probabilities.mistake(
     "temperature 1: flatter probabilities need more tokens to reach the same sum.",
     change="Divide the logits by the temperature before anything else.",
 )
-
 next_token_probabilities.mistake(
     "the probabilities are divided by the temperature",
     edits=[
@@ -115,14 +112,12 @@ next_token_probabilities.mistake(
     "the sum and not the proportions.",
     change="Divide the logits by the temperature, before the softmax.",
 )
-
 next_token_probabilities.mistake(
     "what the nucleus leaves is not renormalised",
     edits=[("probabilities / probabilities.sum(dim=-1, keepdim=True)", "probabilities")],
     observed="With `top_p=0.7` the rows sum to 0.75 and the like; they should sum to 1.",
     change="Divide by the sum of what is left: `p / p.sum(dim=-1, keepdim=True)`.",
 )
-
 next_token_probabilities.mistake(
     "the softmax is taken again over the probabilities",
     edits=[
@@ -131,7 +126,6 @@ next_token_probabilities.mistake(
     observed="The rows sum to 1, but excluded tokens come back, and the rest is nearly equal.",
     change="Renormalise by dividing by the sum; a softmax takes logits.",
 )
-
 next_token_probabilities.mistake(
     "excluded tokens get logit 0, not minus infinity",
     edits=[("-math.inf", "0.0")],
@@ -139,21 +133,18 @@ next_token_probabilities.mistake(
     "where the others are negative.",
     change="Fill with `-math.inf`, which the softmax turns into exactly 0.",
 )
-
 next_token_probabilities.mistake(
     "top-k keeps one token too few",
     edits=[("logits < smallest_kept", "logits <= smallest_kept")],
     observed="With `top_k=2` one token is left: the smallest of those to keep is excluded too.",
     change="Exclude what is smaller than the k-th largest logit, with `<`, not `<=`.",
 )
-
 next_token_probabilities.mistake(
     "top-k keeps one token too many",
     edits=[("topk(top_k,", "topk(top_k + 1,")],
     observed="With `top_k=2` three tokens are left.",
     change="The k-th largest stands at place k - 1: `logits.topk(top_k, dim=-1).values[:, -1:]`.",
 )
-
 next_token_probabilities.mistake(
     "top-k keeps the least probable tokens",
     edits=[
@@ -163,7 +154,6 @@ next_token_probabilities.mistake(
     observed="With `top_k=2` the two smallest probabilities are left.",
     change="Keep the largest: `topk` finds them, and `sort` needs `descending=True`.",
 )
-
 next_token_probabilities.mistake(
     "top-k is shared by the whole batch",
     edits=[
@@ -176,7 +166,6 @@ next_token_probabilities.mistake(
     "drawn for one sentence depends on its neighbours.",
     change="Use `dim=-1`, so that each row has its own k-th largest logit.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus stays below `top_p`",
     edits=[("ordered.cumsum(dim=-1) - ordered", "ordered.cumsum(dim=-1)")],
@@ -184,7 +173,6 @@ next_token_probabilities.mistake(
     "all, and 0 / 0 is NaN. The token that crosses `top_p` belongs to the nucleus.",
     change="Judge by the sum before each token: `ordered.cumsum(dim=-1) - ordered`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus stays below `top_p`, but for the best token",
     edits=[
@@ -197,7 +185,6 @@ next_token_probabilities.mistake(
     "your tokens sum to less than 0.7.",
     change="Judge each token by the sum before it: `ordered.cumsum(dim=-1) - ordered`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus has one token too many",
     edits=[("cumsum(dim=-1) - ordered", "cumsum(dim=-1) - ordered - ordered.roll(1, dims=-1)")],
@@ -205,14 +192,12 @@ next_token_probabilities.mistake(
     "too.",
     change="Keep a token while the sum of those before it is below `top_p`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus is gathered from the least probable end",
     edits=[("sort(dim=-1, descending=True)", "sort(dim=-1)")],
     observed="The best token is lost: your sum begins with the smallest probabilities.",
     change="Sort with `descending=True`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus is not put back in place",
     edits=[("torch.zeros_like(ordered).scatter(-1, places, ordered)", "ordered")],
@@ -220,7 +205,6 @@ next_token_probabilities.mistake(
     "that of the best one.",
     change="Put them back: `torch.zeros_like(ordered).scatter(-1, places, ordered)`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus is put back by the wrong operation",
     edits=[
@@ -230,7 +214,6 @@ next_token_probabilities.mistake(
     "that `sort` returned, which goes the same way a second time.",
     change="Use `scatter`, which writes to these places, or `gather` with `places.argsort(-1)`.",
 )
-
 next_token_probabilities.mistake(
     "the marks of the sorted tokens are used on the unsorted ones",
     edits=[
@@ -241,14 +224,12 @@ next_token_probabilities.mistake(
     "are: your mask stands in sorted order, the probabilities do not.",
     change="Mask the sorted probabilities, then put them back with `scatter`.",
 )
-
 next_token_probabilities.mistake(
     "`top_p` is compared with single probabilities",
     edits=[("sum_before < top_p", "ordered >= top_p")],
     observed="With `top_p=0.2` each token above 0.2 stays; that is a threshold, not a nucleus.",
     change="Sort, sum up with `cumsum`, and compare the sums with `top_p`.",
 )
-
 next_token_probabilities.mistake(
     "the nucleus is measured before top-k has taken effect",
     edits=[
@@ -259,21 +240,18 @@ next_token_probabilities.mistake(
     "whole vocabulary, and so needs more tokens to reach `top_p`.",
     change="Do top-k first, renormalise, and take the nucleus of what is left.",
 )
-
 next_token_probabilities.mistake(
     "with `top_k` the nucleus is skipped",
     edits=[("if top_p is not None", "if top_p is not None and top_k is None")],
     observed="Each filter is right alone. With both, only top-k acts.",
     change="Use two `if`s: the second filter is no `elif` or `else` of the first.",
 )
-
 next_token_probabilities.mistake(
     "with `top_p` top-k is skipped",
     edits=[("if top_k is not None", "if top_k is not None and top_p is None")],
     observed="Each filter is right alone. With both, only the nucleus acts.",
     change="Use two `if`s: the second filter is no `elif` or `else` of the first.",
 )
-
 next_token_probabilities.mistake(
     "the softmax runs over the sentences",
     edits=[

@@ -131,7 +131,6 @@ acts_per_position.mistake(
     "width fails it, though it acts on each position alone.",
     change="Compare numbers: `torch.allclose` of two outputs.",
 )
-
 acts_per_position.mistake(
     "whether other positions matter is not tested",
     edits=_in_order("[*range(2, x.shape[1]), 0, 1]"),
@@ -139,7 +138,6 @@ acts_per_position.mistake(
     "each output depends on all positions.",
     change="Also change one position, and see whether the output changes elsewhere.",
 )
-
 acts_per_position.mistake(
     "whether all positions are treated alike is not tested",
     edits=_LOOKS_ELSEWHERE,
@@ -148,7 +146,6 @@ acts_per_position.mistake(
     change="Also put the positions into another order: the outputs must follow. Or compare with "
     "what the layer gives for each position alone.",
 )
-
 acts_per_position.mistake(
     "the output at the changed position is compared too",
     edits=[
@@ -160,7 +157,6 @@ acts_per_position.mistake(
     change="Leave out the changed position: compare the others. Start from `x.clone()` for each "
     "position; `x[:, i]` is a position, `x[i]` a whole sentence.",
 )
-
 acts_per_position.mistake(
     "it is only tested that the output changes",
     edits=[
@@ -172,7 +168,6 @@ acts_per_position.mistake(
     "fails it.",
     change="Ask what does not change: the output at the other positions.",
 )
-
 acts_per_position.mistake(
     "only the output at the changed position is looked at",
     edits=[
@@ -183,7 +178,6 @@ acts_per_position.mistake(
     "should, and that it changes everywhere else too goes unseen.",
     change="Look at the other positions: their output must stay.",
 )
-
 acts_per_position.mistake(
     "every layer passes",
     edits=[("layer(x[:, [position]])", "together[:, [position]]")],
@@ -191,7 +185,6 @@ acts_per_position.mistake(
     change="Compare positions, axis 1, not sentences, axis 0; use more than one position; and "
     "change a copy, `x.clone()`, or you compare x with itself.",
 )
-
 acts_per_position.mistake(
     "no layer passes",
     edits=[("torch.allclose(", "torch.equal("), ("together[:, [position]], atol=1e-5", "together")],
@@ -199,14 +192,12 @@ acts_per_position.mistake(
     change="Compare two outputs, not the output with x; and allow for rounding: "
     "`torch.allclose(..., atol=1e-5)` instead of `==`.",
 )
-
 acts_per_position.mistake(
     "True and False are swapped",
     edits=[("return all(", "return not all(")],
     observed="The feed-forward network fails your test and self-attention passes.",
     change="Return True if the layer does treat each position by itself, and all alike.",
 )
-
 acts_per_position.mistake(
     "only the first position is tried alone",
     edits=[("range(x.shape[1])", "range(1)")],
@@ -214,7 +205,6 @@ acts_per_position.mistake(
     "itself, the others do not.",
     change="Try every position: `for i in range(x.shape[1])`.",
 )
-
 acts_per_position.mistake(
     "only the last position is tried alone",
     edits=[("range(x.shape[1])", "[x.shape[1] - 1]")],
@@ -222,7 +212,6 @@ acts_per_position.mistake(
     "has no next one.",
     change="Try every position: `for i in range(x.shape[1])`.",
 )
-
 acts_per_position.mistake(
     "only the first position is changed",
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "range(1)")],
@@ -230,7 +219,6 @@ acts_per_position.mistake(
     "first one as its next; so does one with other weights at each position.",
     change="Change every position in turn. Then test, too, that all positions are treated alike.",
 )
-
 acts_per_position.mistake(
     "only the last position is changed",
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[x.shape[1] - 1]")],
@@ -238,7 +226,6 @@ acts_per_position.mistake(
     "sees the last position; so does a layer with other weights at each position.",
     change="Change every position in turn. Then test, too, that all positions are treated alike.",
 )
-
 acts_per_position.mistake(
     "only two positions change places",
     edits=_in_order("[1, 0, *range(2, x.shape[1])]"),
@@ -246,7 +233,6 @@ acts_per_position.mistake(
     "treats the last position in another way; self-attention does as well.",
     change="Let every position take part. Then test, too, whether other positions matter.",
 )
-
 acts_per_position.mistake(
     "only two positions are compared with each other",
     edits=[
@@ -262,7 +248,6 @@ acts_per_position.mistake(
     change="Let every position change its place, or compare each with what the layer gives for it "
     "alone.",
 )
-
 acts_per_position.mistake(
     "the only other order is the reverse",
     edits=_in_order("[*reversed(range(x.shape[1]))]"),
@@ -270,7 +255,6 @@ acts_per_position.mistake(
     change="Use an order that is not its own reverse, such as `torch.randperm`. Then test, too, "
     "whether other positions matter.",
 )
-
 acts_per_position.mistake(
     "all positions hold the same vector",
     edits=[
@@ -282,7 +266,6 @@ acts_per_position.mistake(
     change="Use vectors that differ, and see whether the output at a position changes with the "
     "others.",
 )
-
 acts_per_position.mistake(
     "the tolerance is too wide",
     edits=[("1e-5", "0.1")],

@@ -74,7 +74,6 @@ FeedForward.mistake(
     observed="f(a + b) + f(0) = f(a) + f(b): two linear layers in a row are one linear layer.",
     change="Put the ReLU between the two: `self.contract(self.expand(x).relu())`.",
 )
-
 FeedForward.mistake(
     "the ReLU comes last instead of between the layers",
     edits=[("(x).relu()", "(x)"), (".relu())", ".relu()).relu()")],
@@ -82,35 +81,30 @@ FeedForward.mistake(
     "layer.",
     change="Put the ReLU between the two: `self.contract(self.expand(x).relu())`.",
 )
-
 FeedForward.mistake(
     "there is a second ReLU at the end",
     edits=[(".relu())", ".relu()).relu()")],
     observed="No number of your output is negative.",
     change="Leave the output as the second layer gives it.",
 )
-
 FeedForward.mistake(
     "the ReLU comes first",
     edits=[("(x).relu()", "(x.relu())")],
     observed="Negative numbers of x have no influence.",
     change="Expand first: `self.expand(x).relu()`.",
 )
-
 FeedForward.mistake(
     "x is added to the output",
     edits=[("return self", "return x + self")],
     observed="Your output is the right one plus x.",
     change="Return what the second layer gives; the layer around it, in lesson 5, adds the two.",
 )
-
 FeedForward.mistake(
     "the second layer is not applied",
     edits=[("self.contract(self.expand(x)", "self.expand(x)"), ("relu())", "relu()")],
     observed="Your output is d_ff wide, and no number in it is negative.",
     change="Return `self.contract(...)` of what the ReLU leaves.",
 )
-
 FeedForward.mistake(
     "the sizes of the two layers are swapped",
     edits=[
@@ -122,14 +116,12 @@ FeedForward.mistake(
     change="`nn.Linear` takes the width that goes in, then the one that comes out: "
     "`nn.Linear(d_model, d_ff)` expands.",
 )
-
 FeedForward.mistake(
     "it contracts first",
     edits=[("self.contract(self", "self.expand(self"), ("self.expand(x)", "self.contract(x)")],
     observed="`contract` wants d_ff features and gets x, which has d_model.",
     change="Expand first: `self.contract(self.expand(x).relu())`.",
 )
-
 FeedForward.mistake(
     "the layers have no biases",
     edits=[
@@ -140,35 +132,30 @@ FeedForward.mistake(
     "zeros always gives zeros.",
     change="Leave out `bias=False`.",
 )
-
 FeedForward.mistake(
     "the width in between is always 4 * d_model",
     edits=[("super().__init__()", "super().__init__()\n        d_ff = 4 * d_model")],
     observed="The argument `d_ff` has no influence on the shapes of your weights.",
     change="Use `d_ff`; four times d_model is what the paper chose for it.",
 )
-
 FeedForward.mistake(
     "nothing is expanded: the width in between is d_model",
     edits=[("super().__init__()", "super().__init__()\n        d_ff = d_model")],
     observed="Both of your weights have shape (d_model, d_model).",
     change="Use `d_ff`: `nn.Linear(d_model, d_ff)` and `nn.Linear(d_ff, d_model)`.",
 )
-
 FeedForward.mistake(
     "the activation is GELU instead of ReLU",
     edits=[("(self.expand(x).relu()", "(nn.functional.gelu(self.expand(x))")],
     observed="Small negative numbers in between are not set to 0.",
     change="Use `.relu()` here; GELU is what many later models took.",
 )
-
 FeedForward.mistake(
     "the activation is a sigmoid instead of ReLU",
     edits=[("relu()", "sigmoid()")],
     observed="What stands in between lies between 0 and 1: large numbers are cut off.",
     change="Use `.relu()`.",
 )
-
 FeedForward.mistake(
     "the ReLU keeps the negative numbers",
     edits=[("relu()", "clamp(max=0)")],

@@ -33,35 +33,30 @@ feed_forward_parameters.mistake(
     observed="At 512 and 2048 you count 2 097 152 instead of 2 099 712.",
     change="Each layer has one bias for each feature that comes out: d_ff and d_model.",
 )
-
 feed_forward_parameters.mistake(
     "the second layer's bias is missing",
     edits=[("d_ff * d_model + d_model", "d_ff * d_model")],
     observed="You count d_model too few.",
     change="The second layer has d_model biases as well.",
 )
-
 feed_forward_parameters.mistake(
     "the first layer's bias is missing",
     edits=[("d_model * d_ff + d_ff", "d_model * d_ff")],
     observed="You count d_ff too few.",
     change="The first layer has d_ff biases as well.",
 )
-
 feed_forward_parameters.mistake(
     "both biases have d_ff numbers",
     edits=[("d_ff * d_model + d_model", "d_ff * d_model + d_ff")],
     observed="At 512 and 2048 you count 2 101 248 instead of 2 099 712.",
     change="A bias has as many numbers as features come out of the layer: d_model for the second.",
 )
-
 feed_forward_parameters.mistake(
     "both biases have d_model numbers",
     edits=[("d_model * d_ff + d_ff", "d_model * d_ff + d_model")],
     observed="At 512 and 2048 you count 2 098 176 instead of 2 099 712.",
     change="A bias has as many numbers as features come out of the layer: d_ff for the first.",
 )
-
 feed_forward_parameters.mistake(
     "there is one bias in each layer",
     edits=[
@@ -71,28 +66,24 @@ feed_forward_parameters.mistake(
     observed="You count 2 biases; each layer has one for every feature that comes out.",
     change="Add d_ff and d_model, not 1 and 1.",
 )
-
 feed_forward_parameters.mistake(
     "the weights of one layer are missing",
     edits=[("d_ff * d_model + d_model", "0 + d_model")],
     observed="At 512 and 2048 you count about one million instead of two.",
     change="Both layers have d_model * d_ff weights: one to expand, one to contract.",
 )
-
 feed_forward_parameters.mistake(
     "only the first layer is counted",
     edits=[("return expand + contract", "return d_model * d_ff + d_ff")],
     observed="At 512 and 2048 you count 1 050 624 instead of 2 099 712.",
     change="Add the layer that contracts: d_ff * d_model weights and d_model biases.",
 )
-
 feed_forward_parameters.mistake(
     "the width in between is always 4 * d_model",
     edits=[("    expand =", "    d_ff = 4 * d_model\n    expand =")],
     observed="Your count does not depend on `d_ff`.",
     change="Use `d_ff`; four times d_model is what the paper chose for it.",
 )
-
 feed_forward_parameters.mistake(
     "each layer's matrix is square",
     edits=[
@@ -102,7 +93,6 @@ feed_forward_parameters.mistake(
     observed="You count d_model * d_model weights in one layer and d_ff * d_ff in the other.",
     change="Each matrix leads from one width to the other: d_model * d_ff numbers.",
 )
-
 feed_forward_parameters.mistake(
     "the widths are added instead of multiplied",
     edits=[
@@ -112,7 +102,6 @@ feed_forward_parameters.mistake(
     observed="At 512 and 2048 you count a few thousand weights; there are two million.",
     change="A matrix that leads from d_model to d_ff features holds d_model * d_ff numbers.",
 )
-
 feed_forward_parameters.mistake(
     "bytes are counted",
     edits=[("return expand", "return 4 * (expand"), ("+ contract", "+ contract)")],

@@ -90,7 +90,6 @@ add_norm.mistake(
     "sub-layer reads.",
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "always post-norm",
     edits=[("if norm_first", "if False")],
@@ -98,14 +97,12 @@ add_norm.mistake(
     "returns zeros changes `x`.",
     change="With `norm_first`, return `x + sublayer(norm(x))`.",
 )
-
 add_norm.mistake(
     "always pre-norm",
     edits=[("if norm_first", "if True")],
     observed="norm_first=False changes nothing: the sum is never normalised.",
     change="Without `norm_first`, return `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "the residual connection is missing",
     edits=[
@@ -116,7 +113,6 @@ add_norm.mistake(
     "nothing of `x` is left.",
     change="Add `x` to what the sub-layer returns.",
 )
-
 add_norm.mistake(
     "x is added twice",
     edits=[
@@ -127,7 +123,6 @@ add_norm.mistake(
     "norm_first=True.",
     change="Add `x` once: `x + sublayer(...)`.",
 )
-
 add_norm.mistake(
     "x is multiplied instead of added",
     edits=[
@@ -137,7 +132,6 @@ add_norm.mistake(
     observed="Where the sub-layer returns zeros, nothing of `x` is left.",
     change="Add: `x + sublayer(...)`.",
 )
-
 add_norm.mistake(
     "nothing is normalised",
     edits=[
@@ -147,14 +141,12 @@ add_norm.mistake(
     observed="Both orders give `x + sublayer(x)`.",
     change="Call `norm`: on `x` before the sub-layer if `norm_first`, else on the sum.",
 )
-
 add_norm.mistake(
     "only the sub-layer is left",
     edits=[("x + sublayer(norm(x))", "sublayer(x)"), ("norm(x + sublayer(x))", "sublayer(x)")],
     observed="Both orders give `sublayer(x)`, without sum and without norm.",
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "x is overwritten before it is added",
     edits=[
@@ -164,7 +156,6 @@ add_norm.mistake(
     observed="In both orders the sum holds the sub-layer's output twice and `x` not at all.",
     change="Give the sub-layer's output another name than `x`.",
 )
-
 add_norm.mistake(
     "normalised before and after",
     edits=[
@@ -175,7 +166,6 @@ add_norm.mistake(
     observed="In both orders the sub-layer reads `norm(x)` and the sum is normalised as well.",
     change="Use `norm` once: before the sub-layer if `norm_first`, else on the sum.",
 )
-
 add_norm.mistake(
     "in both orders only the sub-layer's output is normalised",
     edits=[
@@ -186,7 +176,6 @@ add_norm.mistake(
     observed="You return `x + norm(sublayer(x))`, whatever norm_first says.",
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "pre-norm: the normalised x is added, not x",
     edits=[("x + sublayer(norm(x))", "norm(x) + sublayer(norm(x))")],
@@ -194,7 +183,6 @@ add_norm.mistake(
     "the residual stream is normalised at every step.",
     change="Normalise only what the sub-layer reads: `x + sublayer(norm(x))`.",
 )
-
 add_norm.mistake(
     "pre-norm: the sub-layer's output is normalised, not its input",
     edits=[("sublayer(norm(x))", "norm(sublayer(x))")],
@@ -202,7 +190,6 @@ add_norm.mistake(
     "returns.",
     change="Call `norm` first and the sub-layer on its result: `sublayer(norm(x))`.",
 )
-
 add_norm.mistake(
     "pre-norm: the sum is normalised as well",
     edits=[
@@ -212,21 +199,18 @@ add_norm.mistake(
     observed="With norm_first=True a sub-layer that returns zeros changes `x`.",
     change="Leave the sum as it is: `x + sublayer(norm(x))`.",
 )
-
 add_norm.mistake(
     "pre-norm: the residual connection is missing",
     edits=[("x + sublayer(norm(x))", "sublayer(norm(x))")],
     observed="norm_first=False is right; norm_first=True gives `sublayer(norm(x))` without `x`.",
     change="Add `x`: `x + sublayer(norm(x))`.",
 )
-
 add_norm.mistake(
     "post-norm: only the sub-layer's output is normalised",
     edits=[("return norm(x", "return (x"), ("sublayer(x))", "norm(sublayer(x)))")],
     observed="With norm_first=False you return `x + norm(sublayer(x))`, which is not normalised.",
     change="Add first, then normalise the sum: `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "post-norm: only x is normalised",
     edits=[("return norm(x +", "return (norm(x) +")],
@@ -234,7 +218,6 @@ add_norm.mistake(
     "normalised. Is a bracket closed too early?",
     change="Normalise the whole sum: `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "post-norm: the sub-layer reads the normalised x",
     edits=[("sublayer(x))", "sublayer(norm(x)))")],
@@ -242,7 +225,6 @@ add_norm.mistake(
     "normalised too.",
     change="Give the sub-layer `x` itself: `norm(x + sublayer(x))`.",
 )
-
 add_norm.mistake(
     "post-norm: the residual connection is missing",
     edits=[("norm(x + sublayer(x))", "norm(sublayer(x))")],

@@ -105,7 +105,6 @@ DecoderLayer.mistake(
     "with the source mask.",
     change="Look at the memory: `self.cross_attention(y, memory, source_mask)`.",
 )
-
 DecoderLayer.mistake(
     "the memory asks and the target answers",
     edits=[("(y, memory, source_mask)", "(memory, y, source_mask)")],
@@ -113,7 +112,6 @@ DecoderLayer.mistake(
     "added to those of the target.",
     change="The target asks, so it comes first: `self.cross_attention(y, memory, source_mask)`.",
 )
-
 DecoderLayer.mistake(
     "the memory looks at itself",
     edits=[("(y, memory, source_mask)", "(memory, memory, source_mask)")],
@@ -121,7 +119,6 @@ DecoderLayer.mistake(
     "has no say in them.",
     change="The target asks: `self.cross_attention(y, memory, source_mask)`.",
 )
-
 DecoderLayer.mistake(
     "the memory is detached",
     edits=[("(y, memory, source_mask)", "(y, memory.detach(), source_mask)")],
@@ -129,7 +126,6 @@ DecoderLayer.mistake(
     "learn.",
     change="Leave out `.detach()`, `.data` and `torch.no_grad()`.",
 )
-
 DecoderLayer.mistake(
     "the two masks are swapped",
     edits=[
@@ -140,7 +136,6 @@ DecoderLayer.mistake(
     "nothing stops, and earlier positions change when the last one does.",
     change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
 )
-
 DecoderLayer.mistake(
     "the target mask is used for both",
     edits=[("(y, memory, source_mask)", "(y, memory, target_mask)")],
@@ -148,7 +143,6 @@ DecoderLayer.mistake(
     "fits only if both have the same length.",
     change="Give `source_mask` to the cross-attention: it looks at the source.",
 )
-
 DecoderLayer.mistake(
     "the source mask is used for both",
     edits=[("(y, y, target_mask)", "(y, y, source_mask)")],
@@ -156,21 +150,18 @@ DecoderLayer.mistake(
     "have the same length.",
     change="Give `target_mask` to the self-attention: it looks at the target.",
 )
-
 DecoderLayer.mistake(
     "the self-attention has no mask",
     edits=[("(y, y, target_mask)", "(y, y, None)")],
     observed="Earlier positions change when the last one does: the target sees its future.",
     change="Give `target_mask` to the self-attention as its third argument.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention has no mask",
     edits=[("(y, memory, source_mask)", "(y, memory, None)")],
     observed="The padding of the source has a say in the result.",
     change="Give `source_mask` to the cross-attention as its third argument.",
 )
-
 DecoderLayer.mistake(
     "the feed-forward network comes before the cross-attention",
     edits=[
@@ -181,7 +172,6 @@ DecoderLayer.mistake(
     observed="The parts are right and their order is not.",
     change="Self-attention, cross-attention, feed-forward network.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention comes before the self-attention",
     edits=[
@@ -191,7 +181,6 @@ DecoderLayer.mistake(
     observed="The parts are right and their order is not.",
     change="Self-attention, cross-attention, feed-forward network.",
 )
-
 DecoderLayer.mistake(
     "the self-attention has no effect",
     edits=[("x = self.add_norm_self_attention", "self.add_norm_self_attention")],
@@ -199,7 +188,6 @@ DecoderLayer.mistake(
     "self-attention returned is not used, or it is never called.",
     change="Assign it, `x = self.add_norm_self_attention(...)`, and go on with this `x`.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention has no effect",
     edits=[("x = self.add_norm_cross_attention", "self.add_norm_cross_attention")],
@@ -207,7 +195,6 @@ DecoderLayer.mistake(
     "is never called.",
     change="Assign it, `x = self.add_norm_cross_attention(...)`, and go on with this `x`.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention asks with the x from before the self-attention",
     edits=[
@@ -217,7 +204,6 @@ DecoderLayer.mistake(
     observed="Its questions are the same whatever the self-attention found.",
     change="Ask with what the AddNorm hands over: `lambda y: self.cross_attention(y, ...)`.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention reads x, not what AddNorm hands over",
     edits=[("(y, memory,", "(x, memory,")],
@@ -225,7 +211,6 @@ DecoderLayer.mistake(
     "`x`, and your `lambda` does not use it.",
     change="Use the argument of the `lambda`: `lambda y: self.cross_attention(y, memory, ...)`.",
 )
-
 DecoderLayer.mistake(
     "the feed-forward network is missing",
     edits=[
@@ -235,48 +220,42 @@ DecoderLayer.mistake(
     observed="The result is that of `self.add_norm_cross_attention(...)`.",
     change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
 )
-
 DecoderLayer.mistake(
     "the self-attention is used for both attentions",
     edits=[("self.cross_attention(y", "self.self_attention(y")],
     observed="The weights of `cross_attention` have no influence on the result.",
     change="Call `self.cross_attention` for the memory.",
 )
-
 DecoderLayer.mistake(
     "the cross-attention is used for both attentions",
     edits=[("self.self_attention(y", "self.cross_attention(y")],
     observed="The weights of `self_attention` have no influence on the result.",
     change="Call `self.self_attention` for the target itself.",
 )
-
 DecoderLayer.mistake(
     "the first AddNorm is used for the cross-attention too",
     edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
     observed="`add_norm_cross_attention` is never called: it would not be trained.",
     change="Use `self.add_norm_cross_attention` for the second sub-layer.",
 )
-
 DecoderLayer.mistake(
     "the first AddNorm is used for the feed-forward network too",
     edits=[("self.add_norm_feed_forward(", "self.add_norm_self_attention(")],
     observed="`add_norm_feed_forward` is never called: it would not be trained.",
     change="Use `self.add_norm_feed_forward` for the third sub-layer.",
 )
-
 DecoderLayer.mistake(
     "the second AddNorm is used for the feed-forward network too",
     edits=[("self.add_norm_feed_forward(", "self.add_norm_cross_attention(")],
     observed="`add_norm_feed_forward` is never called: it would not be trained.",
     change="Use `self.add_norm_feed_forward` for the third sub-layer.",
 )
-
-DecoderLayer.shares(EncoderLayer, "the self-attention reads x, not what AddNorm hands over")
-
-DecoderLayer.shares(EncoderLayer, "the self-attention looks at x, not at what AddNorm hands over")
-
-DecoderLayer.shares(EncoderLayer, "the feed-forward network reads x, not what AddNorm hands over")
-
+DecoderLayer.shares(
+    EncoderLayer,
+    "the self-attention reads x, not what AddNorm hands over",
+    "the self-attention looks at x, not at what AddNorm hands over",
+    "the feed-forward network reads x, not what AddNorm hands over",
+)
 DecoderLayer.shares(
     EncoderLayer,
     "no sub-layer reads what AddNorm hands over",
@@ -286,7 +265,6 @@ DecoderLayer.shares(
         ("x, self.feed_forward)", "x, lambda y: self.feed_forward(x))"),
     ],
 )
-
 DecoderLayer.shares(
     EncoderLayer,
     "x is added once more around AddNorm",
@@ -316,7 +294,6 @@ DecoderLayer.shares(
         ),
     ],
 )
-
 DecoderLayer.shares(
     EncoderLayer,
     "plain sums stand in place of AddNorm",
@@ -326,7 +303,6 @@ DecoderLayer.shares(
         ("self.add_norm_feed_forward(", "(lambda x, sublayer: x + sublayer(x))("),
     ],
 )
-
 DecoderLayer.shares(
     EncoderLayer,
     "no AddNorm is used",
@@ -336,11 +312,11 @@ DecoderLayer.shares(
         ("self.add_norm_feed_forward(", "(lambda x, sublayer: sublayer(x))("),
     ],
 )
-
-DecoderLayer.shares(EncoderLayer, "AddNorm gets the sub-layer's output, not the sub-layer")
-
-DecoderLayer.shares(EncoderLayer, "AddNorm gets only one argument")
-
+DecoderLayer.shares(
+    EncoderLayer,
+    "AddNorm gets the sub-layer's output, not the sub-layer",
+    "AddNorm gets only one argument",
+)
 DecoderLayer.shares(
     EncoderLayer,
     "the arguments of AddNorm are swapped",
@@ -352,15 +328,12 @@ DecoderLayer.shares(
         ("x, self.feed_forward)", "self.feed_forward, x)"),
     ],
 )
-
 DecoderLayer.shares(
     EncoderLayer,
     "the attention is handed over without its arguments",
     edits=[("lambda y: self.self_attention(y, y, target_mask)", "self.self_attention")],
 )
-
 DecoderLayer.shares(EncoderLayer, "query, key and value are given one by one")
-
 DecoderLayer.shares(
     EncoderLayer,
     "the attention gets the mask in place of what is looked at",

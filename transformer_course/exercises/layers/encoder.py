@@ -81,7 +81,6 @@ Encoder.mistake(
     "`[layer] * layers` repeats one object.",
     change="Construct inside the comprehension: `model.EncoderLayer(...) for _ in range(layers)`.",
 )
-
 Encoder.mistake(
     "the layers stand in a Python list",
     edits=[("self.layers = nn.ModuleList(", "self.layers = list(")],
@@ -97,49 +96,42 @@ Encoder.mistake(
     observed="With layers=2 your module has one layer.",
     change="`range(layers)` counts from 0 and gives `layers` numbers; leave out `- 1` and `1,`.",
 )
-
 Encoder.mistake(
     "one layer too many",
     edits=[("range(layers)", "range(1 + layers)")],
     observed="With layers=2 your module has three layers.",
     change="`range(layers)` gives `layers` numbers already; leave out `+ 1`.",
 )
-
 Encoder.mistake(
     "there is only one layer",
     edits=[("range(layers)", "range(1)")],
     observed="Your module has one layer, whatever `layers` says.",
     change="Construct one for each number of `range(layers)`.",
 )
-
 Encoder.mistake(
     "dropout is not passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff, norm_first=norm_first)")],
     observed="The layers drop 0.1, their default, whatever `dropout` says.",
     change="Pass it to every layer: `model.EncoderLayer(d_model, heads, d_ff, dropout, ...)`.",
 )
-
 Encoder.mistake(
     "norm_first is not passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff, dropout)")],
     observed="The layers stay post-norm with norm_first=True; only the final norm obeys.",
     change="Pass it to every layer: `model.EncoderLayer(..., dropout, norm_first)`.",
 )
-
 Encoder.mistake(
     "neither dropout nor norm_first is passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff)")],
     observed="The layers drop 0.1 and stay post-norm, which are their defaults.",
     change="Pass both on: `model.EncoderLayer(d_model, heads, d_ff, dropout, norm_first)`.",
 )
-
 Encoder.mistake(
     "heads and d_ff are swapped",
     edits=[("heads, d_ff, dropout", "d_ff, heads, dropout")],
     observed="d_ff is used as the number of heads, by which d_model must be divisible.",
     change="Keep the order: `model.EncoderLayer(d_model, heads, d_ff, ...)`.",
 )
-
 Encoder.mistake(
     "there is no final norm",
     edits=[("model.LayerNorm(d_model) if norm_first else nn.Identity()", "nn.Identity()")],
@@ -147,7 +139,6 @@ Encoder.mistake(
     "the sum of all layers comes out as it is, and it grows with each layer.",
     change="Set `self.norm = model.LayerNorm(d_model)` if `norm_first`, and apply it last.",
 )
-
 Encoder.mistake(
     "there is always a final norm",
     edits=[
@@ -157,7 +148,6 @@ Encoder.mistake(
     "follows it.",
     change="Make it depend: `model.LayerNorm(d_model) if norm_first else nn.Identity()`.",
 )
-
 Encoder.mistake(
     "the final norm is built even where it is not used",
     edits=[
@@ -169,14 +159,12 @@ Encoder.mistake(
     change="Build it only if `norm_first`: `model.LayerNorm(d_model) if norm_first else "
     "nn.Identity()`.",
 )
-
 Encoder.mistake(
     "the final norm belongs to post-norm",
     edits=[("if norm_first else", "if not norm_first else")],
     observed="With norm_first=False there is a `norm`, with norm_first=True there is none.",
     change="The other way round: `model.LayerNorm(d_model) if norm_first else nn.Identity()`.",
 )
-
 Encoder.mistake(
     "the final norm is not applied",
     edits=[("return self.norm(x)", "return x")],
@@ -184,7 +172,6 @@ Encoder.mistake(
     "influence.",
     change="Return `self.norm(x)` after the loop.",
 )
-
 Encoder.mistake(
     "the final norm comes after every layer",
     edits=[
@@ -194,7 +181,6 @@ Encoder.mistake(
     observed="With norm_first=True the residual stream is normalised between the layers.",
     change="Move it behind the loop: one norm, after the last layer.",
 )
-
 Encoder.mistake(
     "the final norm comes before the first layer",
     edits=[
@@ -204,14 +190,12 @@ Encoder.mistake(
     observed="With norm_first=True what comes out of the last layer is not normalised.",
     change="Apply it last: norm_first speaks of the norms inside the layers.",
 )
-
 Encoder.mistake(
     "no layer gets the mask",
     edits=[("layer(x, source_mask)", "layer(x)")],
     observed="The real words change when only the padding changes.",
     change="Pass it on: `layer(x, source_mask)`. `nn.Sequential` cannot, so write a loop.",
 )
-
 Encoder.mistake(
     "only the first layer gets the mask",
     edits=[
@@ -222,7 +206,6 @@ Encoder.mistake(
     "they look at it.",
     change="Pass it to every layer: `layer(x, source_mask)`.",
 )
-
 Encoder.mistake(
     "every layer reads the first x",
     edits=[
@@ -232,7 +215,6 @@ Encoder.mistake(
     observed="Only the last layer has an influence on the result.",
     change="Feed each layer what the one before returned: `x = layer(x, source_mask)`.",
 )
-
 Encoder.mistake(
     "the loop ends after the first layer",
     edits=[("\n        return self.norm", "\n            return self.norm")],
@@ -240,28 +222,24 @@ Encoder.mistake(
     "loop.",
     change="Indent `return` like `for`, so that it comes after the loop.",
 )
-
 Encoder.mistake(
     "the layers have no effect",
     edits=[("x = layer(", "layer(")],
     observed="No layer has an influence on the result: what they return is not used.",
     change="Assign it inside the loop: `x = layer(x, source_mask)`.",
 )
-
 Encoder.mistake(
     "x is added once more around each layer",
     edits=[("x = layer(", "x = x + layer(")],
     observed="Your sum holds `x` twice for each layer, because the layer adds it itself.",
     change="Write `x = layer(x, source_mask)` without `x +`.",
 )
-
 Encoder.mistake(
     "the ModuleList is called like a layer",
     edits=[("x = layer(", "x = self.layers(")],
     observed="An `nn.ModuleList` keeps modules and has no `forward` of its own.",
     change="Call the layers in a loop: `for layer in self.layers: x = layer(x, source_mask)`.",
 )
-
 Encoder.mistake(
     "nn.Sequential is called with a mask",
     edits=[

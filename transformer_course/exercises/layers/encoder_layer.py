@@ -69,7 +69,6 @@ EncoderLayer.mistake(
     observed="The real words change when only the padding changes.",
     change="Give `source_mask` to the attention as its third argument.",
 )
-
 EncoderLayer.mistake(
     "the feed-forward network reads the x from before the attention",
     edits=[
@@ -80,7 +79,6 @@ EncoderLayer.mistake(
     change="Let it read what came out of `self.add_norm_attention(...)`: hand over "
     "`self.feed_forward` itself.",
 )
-
 EncoderLayer.mistake(
     "the attention has no effect",
     edits=[("x = self.add_norm_attention", "self.add_norm_attention")],
@@ -88,7 +86,6 @@ EncoderLayer.mistake(
     "is not used, or it is never called.",
     change="Assign it, `x = self.add_norm_attention(...)`, and go on with this `x`.",
 )
-
 EncoderLayer.mistake(
     "the feed-forward network is missing",
     edits=[
@@ -98,7 +95,6 @@ EncoderLayer.mistake(
     observed="The result is that of `self.add_norm_attention(...)`.",
     change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
 )
-
 EncoderLayer.mistake(
     "the feed-forward network comes before the attention",
     edits=[
@@ -109,7 +105,6 @@ EncoderLayer.mistake(
     observed="The parts are right and their order is not.",
     change="First the attention, then the feed-forward network on what came out.",
 )
-
 EncoderLayer.mistake(
     "the attention overwrites x: it has no AddNorm",
     edits=[("self.add_norm_attention(x, lambda", "(lambda"), ("source_mask))", "source_mask))(x)")],
@@ -117,28 +112,24 @@ EncoderLayer.mistake(
     "layer's result would not depend on `x` at all.",
     change="Write `x = self.add_norm_attention(x, lambda y: ...)`.",
 )
-
 EncoderLayer.mistake(
     "the feed-forward network has no AddNorm",
     edits=[("self.add_norm_feed_forward(x, self.feed_forward)", "self.feed_forward(x)")],
     observed="The result is what the feed-forward network returns: no residual, no norm.",
     change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
 )
-
 EncoderLayer.mistake(
     "the AddNorm of the attention is used for the feed-forward network",
     edits=[("self.add_norm_feed_forward(", "self.add_norm_attention(")],
     observed="`add_norm_feed_forward` is never called: its gain and bias would not be trained.",
     change="Each sub-layer has its own: use `self.add_norm_feed_forward` for the second.",
 )
-
 EncoderLayer.mistake(
     "the AddNorm of the feed-forward network is used for the attention",
     edits=[("self.add_norm_attention(", "self.add_norm_feed_forward(")],
     observed="`add_norm_attention` is never called: its gain and bias would not be trained.",
     change="Each sub-layer has its own: use `self.add_norm_attention` for the first.",
 )
-
 EncoderLayer.mistake(
     "the self-attention reads x, not what AddNorm hands over",
     edits=[("self.self_attention(y, y,", "self.self_attention(x, x,")],
@@ -146,7 +137,6 @@ EncoderLayer.mistake(
     "`x`, and your `lambda` does not use it.",
     change="Use the argument of the `lambda`: `lambda y: self.self_attention(y, y, ...)`.",
 )
-
 EncoderLayer.mistake(
     "the self-attention looks at x, not at what AddNorm hands over",
     edits=[("self.self_attention(y, y,", "self.self_attention(y, x,")],
@@ -154,7 +144,6 @@ EncoderLayer.mistake(
     "one that is not normalised answers.",
     change="Use the argument of the `lambda` twice: `lambda y: self.self_attention(y, y, ...)`.",
 )
-
 EncoderLayer.mistake(
     "the feed-forward network reads x, not what AddNorm hands over",
     edits=[("x, self.feed_forward)", "x, lambda y: self.feed_forward(x))")],
@@ -162,7 +151,6 @@ EncoderLayer.mistake(
     "`x`, and your `lambda` does not use it.",
     change="Hand over `self.feed_forward` itself, without `lambda`.",
 )
-
 EncoderLayer.mistake(
     "no sub-layer reads what AddNorm hands over",
     edits=[
@@ -173,7 +161,6 @@ EncoderLayer.mistake(
     "`x`, and your sub-layers use an `x` that is not normalised.",
     change="Use the argument of each `lambda`: `lambda y: self.self_attention(y, y, ...)`.",
 )
-
 EncoderLayer.mistake(
     "x is added once more around AddNorm",
     edits=[
@@ -200,7 +187,6 @@ EncoderLayer.mistake(
     observed="norm_first=True changes nothing, and in training no dropout acts.",
     change="Call the AddNorm as a whole: `self.add_norm_...(x, sublayer)`.",
 )
-
 EncoderLayer.mistake(
     "plain sums stand in place of AddNorm",
     edits=[
@@ -210,7 +196,6 @@ EncoderLayer.mistake(
     observed="`x` is added, but nothing is normalised and no dropout acts.",
     change="Let the AddNorm do it: `x = self.add_norm_...(x, sublayer)`.",
 )
-
 EncoderLayer.mistake(
     "no AddNorm is used",
     edits=[
@@ -220,7 +205,6 @@ EncoderLayer.mistake(
     observed="The sub-layers follow one another without residual connections and norms.",
     change="Put each sub-layer into its AddNorm: `x = self.add_norm_...(x, sublayer)`.",
 )
-
 EncoderLayer.mistake(
     "AddNorm gets the sub-layer's output, not the sub-layer",
     edits=[("x, lambda y: self.self_attention(y, y,", "x, self.self_attention(x, x,")],
@@ -229,7 +213,6 @@ EncoderLayer.mistake(
     change="Hand over something that can be called: `lambda y: self.self_attention(y, y, ...)` "
     "for an attention, `self.feed_forward` without brackets.",
 )
-
 EncoderLayer.mistake(
     "AddNorm gets only one argument",
     edits=[("x, lambda y: self.self_attention(y, y,", "self.self_attention(x, x,")],
@@ -237,7 +220,6 @@ EncoderLayer.mistake(
     "sub-layer, to call it.",
     change="Give it both: `self.add_norm_feed_forward(x, self.feed_forward)`.",
 )
-
 EncoderLayer.mistake(
     "the arguments of AddNorm are swapped",
     edits=[
@@ -248,14 +230,12 @@ EncoderLayer.mistake(
     observed="AddNorm takes `x` for the sub-layer and the sub-layer for `x`.",
     change="First `x`, then the sub-layer.",
 )
-
 EncoderLayer.mistake(
     "the attention is handed over without its arguments",
     edits=[("lambda y: self.self_attention(y, y, source_mask)", "self.self_attention")],
     observed="AddNorm calls it with `x` alone, and an attention needs a memory as well.",
     change="Wrap it, so that it takes one argument: `lambda y: self.self_attention(y, y, ...)`.",
 )
-
 EncoderLayer.mistake(
     "query, key and value are given one by one",
     edits=[("self.self_attention(y, y,", "self.self_attention(y, y, y,")],
@@ -263,7 +243,6 @@ EncoderLayer.mistake(
     "both from the memory.",
     change="Give it who asks, what is looked at, and the mask: `(y, y, mask)`.",
 )
-
 EncoderLayer.mistake(
     "the attention gets the mask in place of what is looked at",
     edits=[("(y, y, source_mask)", "(y, source_mask)")],

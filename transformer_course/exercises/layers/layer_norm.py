@@ -71,7 +71,6 @@ layer_norm.mistake(
     change="Divide by d_model: `x.var(..., correction=0)`; `x.var` and `x.std` divide by "
     "d_model - 1 unless told otherwise.",
 )
-
 layer_norm.mistake(
     "eps stands outside the root",
     edits=[("/ torch", "/ (torch"), ("variance + eps", "variance) + eps")],
@@ -79,21 +78,18 @@ layer_norm.mistake(
     "eps acts too late to hold small vectors down.",
     change="Add eps to the variance: `torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "eps is not used",
     edits=[("variance + eps", "variance")],
     observed="A vector of equal numbers has variance 0, so you divide 0 by 0: NaN.",
     change="Add eps to the variance: `torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "eps is a fixed number",
     edits=[("variance + eps", "variance + 1e-5")],
     observed="All is right with eps = 0.00001, but eps = 0.1 changes nothing.",
     change="Use the argument `eps`, not 1e-5.",
 )
-
 layer_norm.mistake(
     "eps is added to the result, not to the variance",
     edits=[("variance + eps", "variance"), ("+ bias", "+ bias + eps")],
@@ -101,14 +97,12 @@ layer_norm.mistake(
     "are too large by eps.",
     change="Put eps under the root: `torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "the squares are added up, not averaged",
     edits=[("x.var(", "(x - mean).square().sum("), ("True, correction=0)", "True)")],
     observed="Without gain and bias, vectors of 4 features have variance 0.25 instead of 1.",
     change="The variance is a mean: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
 )
-
 layer_norm.mistake(
     "each number is divided by its own distance from the mean",
     edits=[
@@ -119,7 +113,6 @@ layer_norm.mistake(
     "of `x`.",
     change="Average the squares: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
 )
-
 layer_norm.mistake(
     "the root is missing",
     edits=[("torch.sqrt(variance + eps)", "(variance + eps)")],
@@ -127,7 +120,6 @@ layer_norm.mistake(
     "should hardly change.",
     change="Divide by the standard deviation: `torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "multiplied by the standard deviation instead of divided",
     edits=[("/ torch.sqrt", "* torch.sqrt")],
@@ -135,14 +127,12 @@ layer_norm.mistake(
     "hardly change.",
     change="Divide by `torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "the mean is not subtracted",
     edits=[("(x - mean)", "(x)")],
     observed="Adding 100 to every number of `x` changes your result; it should not.",
     change="Divide `x - mean`, not `x`.",
 )
-
 layer_norm.mistake(
     "this is RMSNorm: no mean is subtracted anywhere",
     edits=[
@@ -154,14 +144,12 @@ layer_norm.mistake(
     "mean is not 0.",
     change="Subtract the mean first, in the variance too. RMSNorm leaves that out on purpose.",
 )
-
 layer_norm.mistake(
     "brackets are missing: only the mean is divided",
     edits=[("mean) /", "mean /"), ("variance + eps", "variance + eps)")],
     observed="Python divides before it subtracts, so `x - mean / ...` divides the mean alone.",
     change="Write `(x - mean) / torch.sqrt(variance + eps)`.",
 )
-
 layer_norm.mistake(
     "brackets are missing: the gain meets x alone, the root the mean alone",
     edits=[("gain * (x - mean)", "x * gain - mean")],
@@ -169,7 +157,6 @@ layer_norm.mistake(
     "`(gain * x) - (mean / ...) + bias`.",
     change="Write `gain * (x - mean) / torch.sqrt(variance + eps) + bias`.",
 )
-
 layer_norm.mistake(
     "mean and variance have lost their axis",
     edits=[
@@ -180,7 +167,6 @@ layer_norm.mistake(
     "(4, 4, 4) they do, but most numbers meet those of another vector.",
     change="Give `keepdim=True` to both.",
 )
-
 layer_norm.mistake(
     "the mean has lost its axis",
     edits=[("mean(dim=-1, keepdim=True)", "mean(dim=-1)")],
@@ -188,7 +174,6 @@ layer_norm.mistake(
     "with shape (4, 4, 4) it can, but most numbers meet the mean of another vector.",
     change="Give `keepdim=True` to `mean`.",
 )
-
 layer_norm.mistake(
     "the variance has lost its axis",
     edits=[("var(dim=-1, keepdim=True", "var(dim=-1")],
@@ -196,7 +181,6 @@ layer_norm.mistake(
     "divided by it; with shape (4, 4, 4) it can, but most numbers meet another vector's.",
     change="Give `keepdim=True` to `var`, `std` or the second `mean`.",
 )
-
 layer_norm.mistake(
     "normalised over the positions",
     edits=[("mean(dim=-1", "mean(dim=1"), ("var(dim=-1", "var(dim=1")],
@@ -204,7 +188,6 @@ layer_norm.mistake(
     "other words. A single vector has no such axis at all.",
     change="Use `dim=-1`, the features.",
 )
-
 layer_norm.mistake(
     "normalised over the batch",
     edits=[("mean(dim=-1", "mean(dim=0"), ("var(dim=-1", "var(dim=0")],
@@ -212,7 +195,6 @@ layer_norm.mistake(
     "on the others.",
     change="Use `dim=-1`, the features.",
 )
-
 layer_norm.mistake(
     "normalised over positions and features together",
     edits=[("mean(dim=-1", "mean(dim=(1, 2)"), ("var(dim=-1", "var(dim=(1, 2)")],
@@ -220,7 +202,6 @@ layer_norm.mistake(
     "on the other words.",
     change="Use `dim=-1`, the features alone.",
 )
-
 layer_norm.mistake(
     "this is batch norm: normalised over batch and positions",
     edits=[("mean(dim=-1", "mean(dim=(0, 1)"), ("var(dim=-1", "var(dim=(0, 1)")],
@@ -228,7 +209,6 @@ layer_norm.mistake(
     "on the others. A single vector has no such axes at all.",
     change="Use `dim=-1`, the features.",
 )
-
 layer_norm.mistake(
     "normalised over the whole tensor",
     edits=[("mean(dim=-1", "mean(dim=None"), ("var(dim=-1", "var(dim=None")],
@@ -236,49 +216,42 @@ layer_norm.mistake(
     "words of all sentences.",
     change="Take both along the features: `dim=-1, keepdim=True`.",
 )
-
 layer_norm.mistake(
     "the axis is counted from the front (dim=2)",
     edits=[("mean(dim=-1", "mean(dim=2"), ("var(dim=-1", "var(dim=2")],
     observed="Three axes are right, a single vector stops with an IndexError.",
     change="Count from the end: `dim=-1` is the last axis, however many there are.",
 )
-
 layer_norm.mistake(
     "the gain is not used",
     edits=[("gain * (x", "(x")],
     observed="Your result is the same for every `gain`.",
     change="Multiply by `gain` before you add `bias`.",
 )
-
 layer_norm.mistake(
     "the bias is not used",
     edits=[(" + bias", "")],
     observed="A vector of equal numbers comes out as zeros; it should come out as `bias`.",
     change="Add `bias` at the end.",
 )
-
 layer_norm.mistake(
     "neither gain nor bias is used",
     edits=[("gain * (x", "(x"), (" + bias", "")],
     observed="The vectors have mean 0 and variance 1, and that is all.",
     change="Return `gain * normalised + bias`.",
 )
-
 layer_norm.mistake(
     "the gain is added",
     edits=[("gain * (x", "gain + (x")],
     observed="A vector of equal numbers comes out as `gain + bias`; it should come out as `bias`.",
     change="Multiply by `gain`: `gain * normalised + bias`.",
 )
-
 layer_norm.mistake(
     "gain and bias are swapped",
     edits=[("gain * (x", "bias * (x"), ("+ bias", "+ gain")],
     observed="A vector of equal numbers comes out as `gain`; it should come out as `bias`.",
     change="Multiply by `gain` and add `bias`.",
 )
-
 layer_norm.mistake(
     "the gain multiplies the bias too",
     edits=[("gain * (x", "gain * ((x"), ("+ bias", "+ bias)")],

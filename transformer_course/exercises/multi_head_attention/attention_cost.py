@@ -52,14 +52,12 @@ attention_cost.mistake(
     observed="At d_model = 512 you count 2048 parameters too few.",
     change="Each of the four projections has d_model biases as well.",
 )
-
 attention_cost.mistake(
     "the parameters of the output projection are missing",
     edits=[("4 *", "3 *")],
     observed="At d_model = 512 you count 787 968 parameters, those of three projections.",
     change="Count four projections: query, key, value and output.",
 )
-
 attention_cost.mistake(
     "every head has projections of full width",
     edits=[("4 *", "(3 * heads + 1) *")],
@@ -67,7 +65,6 @@ attention_cost.mistake(
     change="The heads share d_model: each projects to d_model / heads features, and all of them "
     "together fill one matrix of d_model by d_model.",
 )
-
 attention_cost.mistake(
     "each head projects only its own piece of the vector",
     edits=[
@@ -80,7 +77,6 @@ attention_cost.mistake(
     "instead of 786 432.",
     change="Every head reads the whole vector: project from d_model to d_model, then split.",
 )
-
 attention_cost.mistake(
     "the projections are left out of the multiplications",
     edits=[("projections = 2 * (query + key) * d_model * d_model", "projections = 0")],
@@ -88,14 +84,12 @@ attention_cost.mistake(
     "positions the projections are most of the work.",
     change="Add the four projections: each takes d_model * d_model multiplications for a vector.",
 )
-
 attention_cost.mistake(
     "only the projections are counted",
     edits=[("projections + scores + means", "projections")],
     observed="Your multiplications lack the part that grows with query * key.",
     change="Add the scores and the weighted means: query * key * d_model each.",
 )
-
 attention_cost.mistake(
     "each projection is counted for one vector",
     edits=[("2 * (query + key)", "4")],
@@ -103,21 +97,18 @@ attention_cost.mistake(
     "sentence is.",
     change="Multiply by the number of vectors: `query` of them twice, `key` of them twice.",
 )
-
 attention_cost.mistake(
     "the work of the output projection is missing",
     edits=[("2 * (query + key)", "(query + 2 * key)")],
     observed="Your multiplications lack query * d_model * d_model.",
     change="The output projection acts once more on each of the query's positions.",
 )
-
 attention_cost.mistake(
     "all four projections act on the query's positions",
     edits=[("2 * (query + key)", "4 * query")],
     observed="The work of the projections does not depend on the length of the memory.",
     change="Keys and values are made from the memory: `key` vectors, not `query`.",
 )
-
 attention_cost.mistake(
     "three projections act on the memory's positions",
     edits=[("2 * (query + key)", "(query + 3 * key)")],
@@ -125,28 +116,24 @@ attention_cost.mistake(
     "has `query`.",
     change="Queries and output have `query` positions, keys and values have `key`.",
 )
-
 attention_cost.mistake(
     "the biases are counted as multiplications",
     edits=[("(query + key) * d_model * d_model", "(query + key) * d_model * (d_model + 1)")],
     observed="You count 2 * (query + key) * d_model multiplications too many.",
     change="A bias is added, not multiplied: leave it out here.",
 )
-
 attention_cost.mistake(
     "each multiplication counts twice",
     edits=[(": projections", ": 2 * (projections"), ("+ means", "+ means)")],
     observed="You count a multiplication and an addition as two: those are FLOPs.",
     change="Count the multiplications alone: half of it.",
 )
-
 attention_cost.mistake(
     "the weighted means are not counted",
     edits=[("scores + means", "scores")],
     observed="Your multiplications lack query * key * d_model once.",
     change="Scores are one half of the attention; blending the values takes as many again.",
 )
-
 attention_cost.mistake(
     "the scores and the weighted means are counted for one head",
     edits=[("means = query * key * d_model", "means = query * key * d_model // heads")],
@@ -154,42 +141,36 @@ attention_cost.mistake(
     change="There are `heads` heads of width d_model / heads: d_model multiplications for each "
     "pair of positions.",
 )
-
 attention_cost.mistake(
     "every head compares vectors of full width",
     edits=[("means = query * key * d_model", "means = heads * query * key * d_model")],
     observed="Your multiplications grow with the number of heads.",
     change="A head's vectors have d_model / heads features: the heads share the work.",
 )
-
 attention_cost.mistake(
     "a score is counted as one multiplication",
     edits=[("means = query * key * d_model", "means = query * key * heads")],
     observed="In your count, scores and weighted means do not grow with d_model.",
     change="The dot product of two vectors of width d_k takes d_k multiplications.",
 )
-
 attention_cost.mistake(
     "the weights of one head are stored",
     edits=[("heads * query * key", "query * key")],
     observed="Your stored weights do not depend on the number of heads.",
     change="Each head has its own weight for each query and key: multiply by `heads`.",
 )
-
 attention_cost.mistake(
     "the stored weights are those of self-attention on the query",
     edits=[("heads * query * key", "heads * query * query")],
     observed="Your stored weights do not depend on the length of the memory.",
     change="There is one weight for each query AND each key: heads * query * key.",
 )
-
 attention_cost.mistake(
     "the stored weights are multiplied by the width",
     edits=[("heads * query * key", "d_model * query * key")],
     observed="Your stored weights grow with d_model.",
     change="A weight is one number, however wide the vectors are: heads * query * key.",
 )
-
 attention_cost.mistake(
     "the weights of the projections are counted as stored weights",
     edits=[("heads * query * key", "4 * d_model * d_model")],

@@ -58,7 +58,6 @@ merge_heads.mistake(
     "positions 0 and 1, and nothing of head 1.",
     change="First `x.transpose(1, 2)`, then join the last two axes.",
 )
-
 merge_heads.mistake(
     "`view` is used after `transpose`",
     edits=[("pieces.flatten(2)", "pieces.view(*pieces.shape[:2], -1)")],
@@ -66,49 +65,42 @@ merge_heads.mistake(
     "but leaves the numbers where they lie, and `view` cannot move them.",
     change="Use `.flatten(2)` or `.reshape(...)`, which copy, or `.contiguous().view(...)`.",
 )
-
 merge_heads.mistake(
     "the length and d_k are joined, not the heads and d_k",
     edits=[("x.transpose(1, 2)", "x")],
     observed="Your result has shape (batch, heads, length * d_k).",
     change="First bring the heads beside d_k: `x.transpose(1, 2)`.",
 )
-
 merge_heads.mistake(
     "the heads and d_k stay two axes",
     edits=[("pieces.flatten(2)", "pieces")],
     observed="Your result has shape (batch, length, heads, d_k).",
     change="Join the last two axes: `.flatten(2)`.",
 )
-
 merge_heads.mistake(
     "the heads follow each other as if they were positions",
     edits=[("pieces.flatten(2)", "x.flatten(1, 2)")],
     observed="Your result has shape (batch, heads * length, d_k).",
     change="The pieces belong side by side: concatenate along the last axis.",
 )
-
 merge_heads.mistake(
     "the heads are averaged",
     edits=[("pieces.flatten(2)", "pieces.mean(dim=2)")],
     observed="The last axis of your result has width d_k, not heads * d_k.",
     change="Lay the pieces side by side; the projection that follows decides how to mix them.",
 )
-
 merge_heads.mistake(
     "the heads are added",
     edits=[("pieces.flatten(2)", "pieces.sum(dim=2)")],
     observed="The last axis of your result has width d_k, not heads * d_k.",
     change="Lay the pieces side by side; the projection that follows decides how to mix them.",
 )
-
 merge_heads.mistake(
     "only one head is kept",
     edits=[("pieces.flatten(2)", "pieces[:, :, 0]")],
     observed="Your result holds head 0 and nothing of the others.",
     change="Lay all heads side by side.",
 )
-
 merge_heads.mistake(
     "the heads take turns, feature by feature",
     edits=[("pieces.flatten(2)", "pieces.transpose(2, 3).flatten(2)")],
@@ -116,14 +108,12 @@ merge_heads.mistake(
     "of head 0.",
     change="Join `(heads, d_k)` in this order, not `(d_k, heads)`.",
 )
-
 merge_heads.mistake(
     "the wrong two axes are swapped",
     edits=[("x.transpose(1, 2)", "x.transpose(2, 3)")],
     observed="Your result has shape (batch, heads, d_k * length): axes 2 and 3 were swapped.",
     change="Swap the heads and the length: `transpose(1, 2)`; axes are counted from 0.",
 )
-
 merge_heads.mistake(
     "the loop runs over the sentences instead of the heads",
     edits=[("pieces.flatten(2)", "torch.cat(list(x), dim=-1)")],
@@ -131,14 +121,12 @@ merge_heads.mistake(
     "`list(x)`, run along axis 0, the batch.",
     change="Take the heads apart along axis 1: `x.unbind(1)`.",
 )
-
 merge_heads.mistake(
     "the positions are joined too",
     edits=[("pieces.flatten(2)", "pieces.reshape(len(pieces), -1)")],
     observed="Your result has two axes: one long vector for each sentence.",
     change="Join the last two axes only: `.flatten(2)`.",
 )
-
 merge_heads.mistake(
     "the length comes before the batch",
     edits=[("x.transpose(1, 2)", "x.permute(2, 0, 1, 3)")],

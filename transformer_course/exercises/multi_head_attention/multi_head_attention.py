@@ -126,7 +126,6 @@ MultiHeadAttention.mistake(
     "nothing of position 1.",
     change="`view(batch, length, heads, d_k)`, then `transpose(1, 2)`; or `model.split_heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the heads are merged by `reshape` without a transpose",
     edits=[("model.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)")],
@@ -134,7 +133,6 @@ MultiHeadAttention.mistake(
     "for both positions, and nothing of head 1.",
     change="`transpose(1, 2)` first, then join the last two axes; or `model.merge_heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the output is not projected",
     edits=[("self.output_projection(model", "(model")],
@@ -142,7 +140,6 @@ MultiHeadAttention.mistake(
     "side by side and never mix.",
     change="Return `self.output_projection(...)` of the merged heads.",
 )
-
 MultiHeadAttention.mistake(
     "the scores are divided by sqrt(d_model)",
     edits=[("(query), self.heads)", "(query), self.heads) / math.sqrt(self.heads)")],
@@ -150,35 +147,30 @@ MultiHeadAttention.mistake(
     "terms, so its spread grows with sqrt(d_k).",
     change="Divide by the root of the width of one head, `d_model // heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the scores are not scaled",
     edits=[(" / math.sqrt(query.shape[-1])", "")],
     observed="Your weights are sharper than they should be.",
     change="Divide the scores by the root of the width of one head, `d_model // heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the scores are divided by d_k instead of its root",
     edits=[("math.sqrt(query.shape[-1])", "query.shape[-1]")],
     observed="Your weights are flatter than they should be.",
     change="Divide by `math.sqrt(d_k)`.",
 )
-
 MultiHeadAttention.mistake(
     "the mask is forgotten",
     edits=[("(q, k, v, mask)", "(q, k, v)")],
     observed="Without a mask all is right; with one, hidden positions keep their weight.",
     change="Pass `mask` on to the attention.",
 )
-
 MultiHeadAttention.mistake(
     "the mask is read the wrong way round",
     edits=[("lowest = torch", "mask = ~mask\n        lowest = torch")],
     observed="All weight lies on the positions that the mask hides.",
     change="True means may attend: hide where the mask is False, `~mask`.",
 )
-
 MultiHeadAttention.mistake(
     "the memory is ignored",
     edits=[
@@ -189,7 +181,6 @@ MultiHeadAttention.mistake(
     "Where the two are the same tensor, as in self-attention, nobody notices.",
     change="Project `memory` to get keys and values.",
 )
-
 MultiHeadAttention.mistake(
     "query and memory have swapped their roles",
     edits=[
@@ -200,21 +191,18 @@ MultiHeadAttention.mistake(
     observed="Your output has one position for each position of `memory`.",
     change="`query` asks; keys and values come from `memory`.",
 )
-
 MultiHeadAttention.mistake(
     "the softmax runs over the queries",
     edits=[("softmax(dim=-1)", "softmax(dim=2)")],
     observed="For each key the weights sum to 1 over the queries; they should for each query.",
     change="Use `softmax(dim=-1)`, over the keys.",
 )
-
 MultiHeadAttention.mistake(
     "the softmax runs over the heads",
     edits=[("softmax(dim=-1)", "softmax(dim=1)")],
     observed="For each pair of positions the weights of all heads together sum to 1.",
     change="Use `softmax(dim=-1)`, over the keys; with four axes `dim=1` is the heads.",
 )
-
 MultiHeadAttention.mistake(
     "a query with nothing to attend to becomes NaN",
     edits=[
@@ -225,7 +213,6 @@ MultiHeadAttention.mistake(
     "minus infinity is 0 / 0.",
     change="Let such a query get zeros, as `model.scaled_dot_product_attention` does.",
 )
-
 MultiHeadAttention.mistake(
     "a query with nothing to attend to gets the mean of what is hidden",
     edits=[("weights.masked_fill(~mask, 0.0)", "weights")],
@@ -233,21 +220,18 @@ MultiHeadAttention.mistake(
     "low, so the softmax gives each hidden position the same weight.",
     change="Set the weights to 0 where the mask is False once more, after the softmax.",
 )
-
 MultiHeadAttention.mistake(
     "the mask acts after the softmax",
     edits=[("scores.masked_fill(~mask, lowest)", "scores")],
     observed="Hidden positions get no weight, but what is left does not sum to 1.",
     change="Fill the hidden scores before the softmax, so that the others share all the weight.",
 )
-
 MultiHeadAttention.mistake(
     "hidden scores become 0 instead of minus infinity",
     edits=[("(~mask, lowest)", "(~mask, 0)"), ("weights.masked_fill(~mask, 0.0)", "weights")],
     observed="A score of 0 is an ordinary score: hidden positions keep some weight.",
     change="Fill them with minus infinity before the softmax.",
 )
-
 MultiHeadAttention.mistake(
     "the weights are returned too",
     edits=[
@@ -257,14 +241,12 @@ MultiHeadAttention.mistake(
     observed="You return a pair, the output and the weights.",
     change="Return the output alone.",
 )
-
 MultiHeadAttention.mistake(
     "the query is added to the output",
     edits=[("merge_heads(output))", "merge_heads(output)) + query")],
     observed="Your output is the right one plus `query`.",
     change="Return the attention's output alone; the layer around it, in lesson 5, adds the two.",
 )
-
 MultiHeadAttention.mistake(
     "nothing is projected before the attention",
     edits=[
@@ -277,7 +259,6 @@ MultiHeadAttention.mistake(
     change="Project first, then split: `model.split_heads(self.query_projection(query), "
     "self.heads)`.",
 )
-
 MultiHeadAttention.mistake(
     "keys are blended instead of values",
     edits=[("self.value_projection(memory)", "self.key_projection(memory)")],

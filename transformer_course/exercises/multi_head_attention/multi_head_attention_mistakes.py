@@ -17,7 +17,6 @@ MultiHeadAttention.mistake(
     "apart never meet.",
     change="Use `transpose(1, 2)` after `view` when splitting, and before joining when merging.",
 )
-
 MultiHeadAttention.mistake(
     "the heads stand behind the length when they attend",
     edits=[(".transpose(1, 2)", "")],
@@ -25,7 +24,6 @@ MultiHeadAttention.mistake(
     "last two axes, so the heads of one position attend to each other.",
     change="Add `.transpose(1, 2)` when splitting, or use `model.split_heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the heads of a position attend to each other, and no position to another",
     edits=[(".transpose(1, 2)", ""), ("model.merge_heads(output)", "output.flatten(2)")],
@@ -33,7 +31,6 @@ MultiHeadAttention.mistake(
     "about another.",
     change="Move the length next to d_k with `.transpose(1, 2)`, and back before you merge.",
 )
-
 MultiHeadAttention.mistake(
     "`view` is used after `transpose`",
     edits=[
@@ -46,7 +43,6 @@ MultiHeadAttention.mistake(
     "move them.",
     change="Use `.flatten(2)` or `.reshape(...)`, which copy; or `model.merge_heads`.",
 )
-
 MultiHeadAttention.mistake(
     "the features are dealt out to the heads in turn, and collected in turn",
     edits=[
@@ -57,21 +53,18 @@ MultiHeadAttention.mistake(
     "would learn this as well, but weights trained elsewhere would not fit.",
     change="Cut it into (heads, d_k): head 0 takes the first d_k features.",
 )
-
 MultiHeadAttention.mistake(
     "the features are dealt out to the heads in turn, but collected piece by piece",
     edits=[("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)")],
     observed="The last axis is cut into (d_k, heads) when splitting, but joined as (heads, d_k).",
     change="Cut it into (heads, d_k): head 0 takes the first d_k features.",
 )
-
 MultiHeadAttention.mistake(
     "the number of heads and the width of a head are exchanged",
     edits=[("heads, d_model // heads)", "d_model // heads, heads)")],
     observed="With d_model = 12 and 2 heads there are 6 heads of width 2.",
     change="There are `heads` pieces, each `d_model // heads` wide.",
 )
-
 MultiHeadAttention.mistake(
     "the vectors are never split",
     edits=[
@@ -83,7 +76,6 @@ MultiHeadAttention.mistake(
     "masks with an axis for the heads do not fit.",
     change="Split queries, keys and values: `model.split_heads(..., self.heads)`.",
 )
-
 MultiHeadAttention.mistake(
     "the memory is cut into as many positions as the query has",
     edits=[
@@ -99,7 +91,6 @@ MultiHeadAttention.mistake(
     observed="All is right until `memory` has another length than `query`.",
     change="Take the length of each tensor from itself: `memory.shape[1]` for keys and values.",
 )
-
 MultiHeadAttention.mistake(
     "the heads are averaged or added instead of joined",
     edits=[("model.merge_heads(output)", "output.mean(dim=1)")],
@@ -108,7 +99,6 @@ MultiHeadAttention.mistake(
     change="Lay the heads' results side by side with `model.merge_heads`; the output projection "
     "decides how to mix them.",
 )
-
 MultiHeadAttention.mistake(
     "output and weights are merged together",
     edits=[("output, _ =", "output =")],
@@ -116,7 +106,6 @@ MultiHeadAttention.mistake(
     "weights, and both went on as one.",
     change="Take them apart: `output, weights = model.scaled_dot_product_attention(...)`.",
 )
-
 MultiHeadAttention.mistake(
     "the weights are merged instead of the output",
     edits=[("output, _ =", "_, output =")],
@@ -137,7 +126,6 @@ MultiHeadAttention.mistake(
     observed="The temperature changes with the number of heads instead of their width.",
     change="Divide by the root of the width of one head, `d_model // heads`.",
 )
-
 MultiHeadAttention.mistake(
     "there is no softmax",
     edits=[("scores.softmax(dim=-1)", "scores")],
@@ -159,7 +147,6 @@ MultiHeadAttention.mistake(
     change="Leave the mask boolean, without `.float()`; or fill with minus infinity where it is "
     "False.",
 )
-
 MultiHeadAttention.mistake(
     "every attention is causal",
     edits=[
@@ -172,7 +159,6 @@ MultiHeadAttention.mistake(
     change="Leave out `is_causal=True` and `model.causal_mask`: who calls the module says with "
     "`mask` what may be seen.",
 )
-
 MultiHeadAttention.mistake(
     "the mask loses its axis for the heads",
     edits=[("lowest = torch", "mask = mask.squeeze(1)\n        lowest = torch")],
@@ -182,7 +168,6 @@ MultiHeadAttention.mistake(
     change="Leave the mask as it is, (batch, 1, query, key); one of three axes needs "
     "`mask.unsqueeze(1)`.",
 )
-
 MultiHeadAttention.mistake(
     "the mask gets one axis too many",
     edits=[
@@ -203,7 +188,6 @@ MultiHeadAttention.mistake(
     observed="The output does not depend on `query`, and has as many positions as `memory`.",
     change="Project `query` to get the queries: the output has one position for each of them.",
 )
-
 MultiHeadAttention.mistake(
     "the keys are made from `query`",
     edits=[("self.key_projection(memory)", "self.key_projection(query)")],
@@ -211,7 +195,6 @@ MultiHeadAttention.mistake(
     "with a memory of another length the shapes do not fit.",
     change="Project `memory` to get the keys.",
 )
-
 MultiHeadAttention.mistake(
     "the values are made from `query`",
     edits=[("self.value_projection(memory)", "self.value_projection(query)")],
@@ -219,7 +202,6 @@ MultiHeadAttention.mistake(
     "itself, and with a memory of another length the shapes do not fit.",
     change="Project `memory` to get the values.",
 )
-
 MultiHeadAttention.mistake(
     "queries and keys change places in the attention",
     edits=[("(q, k, v", "(k, q, v")],
@@ -237,21 +219,18 @@ MultiHeadAttention.mistake(
     observed="The weights of `query_projection` have no influence.",
     change="Use `self.query_projection(query)`.",
 )
-
 MultiHeadAttention.mistake(
     "the keys are not projected",
     edits=[("self.key_projection(memory)", "(memory)")],
     observed="The weights of `key_projection` have no influence.",
     change="Use `self.key_projection(memory)`.",
 )
-
 MultiHeadAttention.mistake(
     "the values are not projected",
     edits=[("self.value_projection(memory)", "(memory)")],
     observed="The weights of `value_projection` have no influence.",
     change="Use `self.value_projection(memory)`.",
 )
-
 MultiHeadAttention.mistake(
     "the queries go through the keys' projection",
     edits=[("self.query_projection(query)", "self.key_projection(query)")],
@@ -259,7 +238,6 @@ MultiHeadAttention.mistake(
     "is then the same in both directions.",
     change="Each has its own: `self.query_projection(query)`.",
 )
-
 MultiHeadAttention.mistake(
     "the keys go through the queries' projection",
     edits=[("self.key_projection(memory)", "self.query_projection(memory)")],
@@ -267,7 +245,6 @@ MultiHeadAttention.mistake(
     "is then the same in both directions.",
     change="Each has its own: `self.key_projection(memory)`.",
 )
-
 MultiHeadAttention.mistake(
     "one projection makes queries, keys and values",
     edits=[
@@ -277,7 +254,6 @@ MultiHeadAttention.mistake(
     observed="Only `query_projection` has an influence on them.",
     change="Each has its own: `query_projection`, `key_projection`, `value_projection`.",
 )
-
 MultiHeadAttention.mistake(
     "the projections of queries and keys are swapped",
     edits=[
@@ -288,7 +264,6 @@ MultiHeadAttention.mistake(
     "learn this as well, but weights trained elsewhere would not fit.",
     change="Use `self.query_projection(query)` and `self.key_projection(memory)`.",
 )
-
 MultiHeadAttention.mistake(
     "the projections of keys and values are swapped",
     edits=[
@@ -300,7 +275,6 @@ MultiHeadAttention.mistake(
     change="Use `self.key_projection(memory)` for the keys, and pass query, key, value in this "
     "order.",
 )
-
 MultiHeadAttention.mistake(
     "the pieces are projected instead of the whole vectors",
     edits=[

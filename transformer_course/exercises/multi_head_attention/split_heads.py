@@ -63,7 +63,6 @@ split_heads.mistake(
     change="`view` and `reshape` read the numbers in their old order: ask for `(batch, length, "
     "heads, d_k)`, then `transpose(1, 2)`.",
 )
-
 split_heads.mistake(
     "the heads stand behind the length",
     edits=[(".transpose(1, 2)", "")],
@@ -71,42 +70,36 @@ split_heads.mistake(
     "heads of one position, not the positions.",
     change="Add `.transpose(1, 2)`: attention works on the last two axes, (length, d_k).",
 )
-
 split_heads.mistake(
     "the heads come before the batch",
     edits=[(".transpose(1, 2)", ".permute(2, 0, 1, 3)")],
     observed="Your result has shape (heads, batch, length, d_k), as `torch.stack` makes it.",
     change="Keep the batch first: `torch.stack(pieces, dim=1)`.",
 )
-
 split_heads.mistake(
     "the heads are the last axis",
     edits=[(".transpose(1, 2)", ".transpose(2, 3)")],
     observed="Your result has shape (batch, length, d_k, heads).",
     change="The order of the axes is (batch, heads, length, d_k).",
 )
-
 split_heads.mistake(
     "the length is the last axis",
     edits=[(".transpose(1, 2)", ".permute(0, 2, 3, 1)")],
     observed="Your result has shape (batch, heads, d_k, length).",
     change="Leave d_k last; attention itself transposes the keys.",
 )
-
 split_heads.mistake(
     "the wrong two axes are swapped",
     edits=[(".transpose(1, 2)", ".transpose(1, 3)")],
     observed="Your result has shape (batch, d_k, heads, length): axes 1 and 3 were swapped.",
     change="Swap the length and the heads: `transpose(1, 2)`; axes are counted from 0.",
 )
-
 split_heads.mistake(
     "the length comes before the batch",
     edits=[(".transpose(1, 2)", ".permute(1, 2, 0, 3)")],
     observed="Your result has shape (length, heads, batch, d_k).",
     change="The batch is axis 0 of x and stays there.",
 )
-
 split_heads.mistake(
     "the heads are folded into the batch",
     edits=[(".transpose(1, 2)", ".transpose(1, 2).flatten(0, 1)")],
@@ -114,21 +107,18 @@ split_heads.mistake(
     "every mask must be repeated for each head.",
     change="Keep four axes: (batch, heads, length, d_k).",
 )
-
 split_heads.mistake(
     "the features are dealt out to the heads in turn",
     edits=[("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)")],
     observed="With two heads, head 0 of the vector 0 1 2 3 holds 0 and 2; it should hold 0 and 1.",
     change="Cut the last axis into `(heads, d_k)`, not `(d_k, heads)`.",
 )
-
 split_heads.mistake(
     "the number of heads and the width of a head are exchanged",
     edits=[("heads, d_model // heads)", "d_model // heads, heads)")],
     observed="With d_model = 8 and 4 heads you return 2 heads of width 4.",
     change="There are `heads` pieces, each `d_model // heads` wide.",
 )
-
 split_heads.mistake(
     "every head gets the whole vector",
     edits=[
@@ -137,14 +127,12 @@ split_heads.mistake(
     observed="Your last axis is still d_model wide.",
     change="Cut: each head gets its own `d_model // heads` numbers.",
 )
-
 split_heads.mistake(
     "the pieces are not joined into one tensor",
     edits=[(".transpose(1, 2)", ".unbind(2)")],
     observed="You return several tensors, each of shape (batch, length, d_k).",
     change="Join them along a new axis behind the batch: `torch.stack(pieces, dim=1)`.",
 )
-
 split_heads.mistake(
     "the length is cut instead of the vectors",
     edits=[

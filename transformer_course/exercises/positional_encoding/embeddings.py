@@ -96,28 +96,24 @@ Embeddings.mistake(
     observed="Your vectors are those of the table; with d_model = 4 they should be twice as long.",
     change="Multiply what is looked up by `math.sqrt(d_model)`.",
 )
-
 Embeddings.mistake(
     "multiplied by d_model: sqrt(d_model) twice, or no square root",
     edits=[("math.sqrt(self.table.embedding_dim)", "self.table.embedding_dim")],
     observed="Your vectors are sqrt(d_model) times too long.",
     change="Multiply by `math.sqrt(d_model)`, once.",
 )
-
 Embeddings.mistake(
     "divided by sqrt(d_model) instead of multiplied",
     edits=[("* math.sqrt", "/ math.sqrt")],
     observed="Your vectors are d_model times too short.",
     change="Multiply by `math.sqrt(d_model)`; attention is where one divides by a root.",
 )
-
 Embeddings.mistake(
     "the root is that of the vocabulary's size",
     edits=[("self.table.embedding_dim", "self.table.num_embeddings")],
     observed="The factor changes with the number of words, not with the width.",
     change="Multiply by `math.sqrt(d_model)`.",
 )
-
 Embeddings.mistake(
     "the table starts as N(0, 1)",
     edits=[
@@ -131,14 +127,12 @@ Embeddings.mistake(
     observed="In a new module of width 64 the output has standard deviation 8, not 1.",
     change="Initialise with `std=d_model**-0.5`; `nn.Embedding` itself starts with std 1.",
 )
-
 Embeddings.mistake(
     "the standard deviation is 1 / d_model",
     edits=[("std=d_model**-0.5", "std=1 / d_model")],
     observed="In a new module of width 64 the output has standard deviation 0.1, not 1.",
     change="Use the root: `std=d_model**-0.5`; 1 / d_model is the variance.",
 )
-
 Embeddings.mistake(
     "the table starts with Xavier's bounds",
     edits=[("normal_(self.table.weight, std=d_model**-0.5)", "xavier_uniform_(self.table.weight)")],
@@ -146,35 +140,30 @@ Embeddings.mistake(
     "bounds shrink with the vocabulary.",
     change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`.",
 )
-
 Embeddings.mistake(
     "the initialisation fills the padding row",
     edits=[("        with torch.no_grad():\n            self.table.weight[pad_id] = 0\n", "")],
     observed="In a new module the vector of the padding is not zero.",
     change="Set row `pad_id` to zero after `nn.init.normal_`, within `torch.no_grad()`.",
 )
-
 Embeddings.mistake(
     "the padding row is trained",
     edits=[(", padding_idx=pad_id", "")],
     observed="The padding row gets a gradient, so it would not stay zero.",
     change="Give `nn.Embedding` the argument `padding_idx=pad_id`.",
 )
-
 Embeddings.mistake(
     "the padding is always id 0",
     edits=[("padding_idx=pad_id", "padding_idx=0")],
     observed="With another `pad_id`, row 0 gets no gradient and the padding row does.",
     change="Pass the argument on: `padding_idx=pad_id`.",
 )
-
 Embeddings.mistake(
     "the sizes of the table are swapped",
     edits=[("vocab, d_model, padding_idx", "d_model, vocab, padding_idx")],
     observed="`table.weight` has shape (d_model, vocab).",
     change="Rows are words: `nn.Embedding(vocab, d_model)`.",
 )
-
 Embeddings.mistake(
     "the table does not learn",
     edits=[("self.table(ids)", "self.table(ids).detach()")],
@@ -182,7 +171,6 @@ Embeddings.mistake(
     change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False` in "
     "`forward`.",
 )
-
 Embeddings.mistake(
     "the batch and the length are swapped",
     edits=[("self.table(ids)", "self.table(ids.T)")],

@@ -65,7 +65,6 @@ LearnedPositionalEncoding.mistake(
     observed="No gradient reaches `encoding.weight`: its vectors would stay random for ever.",
     change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False`.",
 )
-
 LearnedPositionalEncoding.mistake(
     "position 0 is treated as padding",
     edits=[("(max_len, d_model)", "(max_len, d_model, padding_idx=0)")],
@@ -83,72 +82,60 @@ LearnedPositionalEncoding.mistake(
     observed="`encoding.weight` has shape (d_model, max_len).",
     change="Rows are positions: `nn.Embedding(max_len, d_model)`.",
 )
-
 LearnedPositionalEncoding.mistake(
     "x is looked up instead of the positions",
     edits=[("self.encoding(position)", "self.encoding(x)")],
     observed="`nn.Embedding` wants whole numbers, and x holds vectors.",
     change="Look up positions: `self.encoding(torch.arange(x.shape[1]))`.",
 )
-
 LearnedPositionalEncoding.mistake(
     "every position gets the row of position 0",
     edits=[("torch.arange(", "torch.zeros("), ("x.shape[1],", "x.shape[1], dtype=torch.long,")],
     observed="The same vector is added everywhere, so the order still does not matter.",
     change="Look up 0, 1, 2, ...: `torch.arange(x.shape[1])`.",
 )
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
     "positions run along the batch axis",
     edits=[("x.shape[1]", "x.shape[0]"), ("device=x.device)", "device=x.device)[:, None]")],
 )
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding, "the number of rows is the batch size"
 )
-
 LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "the number of rows is the width")
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
     "the whole table is added",
     edits=[("self.encoding(position)", "self.encoding.weight")],
 )
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
     "one row is picked instead of a slice",
     edits=[("torch.arange(", "torch.tensor(")],
 )
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
     "the first row is skipped",
     edits=[("torch.arange(", "1 + torch.arange(")],
 )
-
 LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "x itself is missing")
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding, "the encoding is appended instead of added"
 )
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding, "the encoding is multiplied instead of added"
 )
-
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "x is multiplied by sqrt(d_model)")
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "there is no dropout")
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout acts on x only")
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout acts on the encoding only")
-
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "x is multiplied by sqrt(d_model)",
+    "there is no dropout",
+    "dropout acts on x only",
+    "dropout acts on the encoding only",
+)
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding, "dropout acts on both before they are added"
 )
-
 LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout stays on in eval mode")
-
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding, "the probability of dropout is not used"
 )

@@ -61,35 +61,30 @@ shift_matrix.mistake(
     observed="Your matrix takes position p to p - offset; it is the transpose of the right one.",
     change="Use the block `[[cos, sin], [-sin, cos]]`: the sine comes first in a pair.",
 )
-
 shift_matrix.mistake(
     "the minus sign is missing",
     edits=[("-sin", "sin")],
     observed="Both sines in your blocks have the same sign, so lengths change.",
     change="Put the minus before the lower left sine: cos(a + b) = cos b cos a - sin b sin a.",
 )
-
 shift_matrix.mistake(
     "the minus sign stands before a cosine",
     edits=[("-sin, cos]", "sin, -cos]")],
     observed="Offset 0 should change nothing, but your matrix then flips every second dimension.",
     change="Put the minus before the lower left sine: `[[cos, sin], [-sin, cos]]`.",
 )
-
 shift_matrix.mistake(
     "sine and cosine are swapped in the blocks",
     edits=[("[cos, sin, -sin, cos]", "[sin, cos, -cos, sin]")],
     observed="Offset 0 should give ones on the diagonal; yours gives zeros there.",
     change="Put the cosines on the diagonal: `[[cos, sin], [-sin, cos]]`.",
 )
-
 shift_matrix.mistake(
     "the offset is not used",
     edits=[("offset * frequency", "frequency")],
     observed="Every offset gives the same matrix, that of offset 1.",
     change="Rotate pair `i` by `offset * frequency[i]`.",
 )
-
 shift_matrix.mistake(
     "the power is taken of each element, not of the matrix",
     edits=[
@@ -99,7 +94,6 @@ shift_matrix.mistake(
     observed="Offset 1 is right and offset 2 is not: its elements are the squares of those.",
     change="Use `torch.linalg.matrix_power`, or multiply the angle by the offset.",
 )
-
 shift_matrix.mistake(
     "the blocks are laid out in halves",
     edits=[
@@ -112,27 +106,30 @@ shift_matrix.mistake(
     "all sines first.",
     change="Put a 2 x 2 block on the diagonal for each pair: columns 2i and 2i + 1.",
 )
-
 shift_matrix.mistake(
     "the blocks are not put together",
     edits=[("torch.block_diag(*blocks)", "blocks")],
     observed="Your result has shape (d_model / 2, 2, 2).",
     change="Place them on the diagonal of one matrix: `torch.block_diag(*blocks)`.",
 )
-
 shift_matrix.mistake(
     "it moves dimensions instead of positions",
     edits=[("torch.block_diag(*blocks)", "torch.eye(d_model).roll(offset, dims=0)")],
     observed="Your matrix holds zeros and ones only: it carries each dimension `offset` places on.",
     change="Keep each pair in place and rotate it by `offset * frequency[i]`.",
 )
-
-shift_matrix.shares(wavelengths, "the 2 of the exponent 2i / d_model is missing")
-shift_matrix.shares(wavelengths, "the exponent is doubled twice")
-shift_matrix.shares(wavelengths, "pairs are counted from 1")
-shift_matrix.shares(wavelengths, "the exponents reach 1")
-shift_matrix.shares(wavelengths, "the exponent is rounded down to 0")
+shift_matrix.shares(
+    wavelengths,
+    "the 2 of the exponent 2i / d_model is missing",
+    "the exponent is doubled twice",
+    "pairs are counted from 1",
+    "the exponents reach 1",
+    "the exponent is rounded down to 0",
+)
 shift_matrix.shares(sinusoidal_encoding, "multiplied by 10000 ** (2i / d_model) instead of divided")
-shift_matrix.shares(wavelengths, "the logarithm of 10000 is missing")
-shift_matrix.shares(wavelengths, "the logarithm has base 10")
-shift_matrix.shares(wavelengths, "the base is 1000")
+shift_matrix.shares(
+    wavelengths,
+    "the logarithm of 10000 is missing",
+    "the logarithm has base 10",
+    "the base is 1000",
+)

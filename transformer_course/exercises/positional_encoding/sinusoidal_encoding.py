@@ -60,21 +60,18 @@ sinusoidal_encoding.mistake(
     observed="Row 0 is 1, 0, 1, 0, ...: at position 0 the sine, 0, goes first.",
     change="Put the sine into the even columns (0, 2, ...) and the cosine into the odd ones.",
 )
-
 sinusoidal_encoding.mistake(
     "there is a sine in every column",
     edits=[("angle.cos()", "angle.sin()")],
     observed="Row 0 holds zeros only; it should be 0, 1, 0, 1, ....",
     change="Put the cosine into the odd columns (1, 3, ...).",
 )
-
 sinusoidal_encoding.mistake(
     "all sines stand in the left half and all cosines in the right half",
     edits=[("[:, 0::2]", "[:, : d_model // 2]"), ("[:, 1::2]", "[:, d_model // 2 :]")],
     observed="Row 0 is 0 ... 0, 1 ... 1; it should be 0, 1, 0, 1, ....",
     change="Let sine and cosine take turns: pair `i` sits in columns 2i and 2i + 1.",
 )
-
 sinusoidal_encoding.mistake(
     "sine and cosine take turns from row to row",
     edits=[
@@ -86,14 +83,12 @@ sinusoidal_encoding.mistake(
     observed="Row 0 is all sines, row 1 all cosines: `[0::2]` picks rows.",
     change="Fill columns: `encoding[:, 0::2]` and `encoding[:, 1::2]`.",
 )
-
 sinusoidal_encoding.mistake(
     "positions are counted from 1",
     edits=[("torch.arange(length)", "torch.arange(1, length + 1)")],
     observed="The first row begins with 0.841, 0.540: that is position 1, not position 0.",
     change="Count from 0: `torch.arange(length)`.",
 )
-
 sinusoidal_encoding.mistake(
     "positions are divided by the length",
     edits=[("torch.arange(length)[:, None]", "torch.arange(length)[:, None] / length")],
@@ -101,14 +96,12 @@ sinusoidal_encoding.mistake(
     "sequence.",
     change="Use the position itself: 0, 1, 2, ....",
 )
-
 sinusoidal_encoding.mistake(
     "angles are multiplied by 2 pi",
     edits=[("angle = position", "angle = 2 * math.pi * position")],
     observed="Columns 0 and 1 are 0 and 1 in every row: a whole turn for each position.",
     change="Leave 2 pi out: the angle is the position times the frequency, in radians.",
 )
-
 sinusoidal_encoding.mistake(
     "sine and cosine of a pair have different frequencies",
     edits=[
@@ -119,7 +112,6 @@ sinusoidal_encoding.mistake(
     observed="The squares of columns 0 and 1 do not add up to 1: column 1 turns more slowly.",
     change="Use the exponent 2i / d_model, i being the number of the pair, in both columns.",
 )
-
 sinusoidal_encoding.mistake(
     "i counts columns in the exponent 2i / d_model",
     edits=[
@@ -131,27 +123,29 @@ sinusoidal_encoding.mistake(
     "near 2 pi * 10000 ** 2.",
     change="Let i count pairs: columns 2i and 2i + 1 share the exponent 2i / d_model.",
 )
-
 sinusoidal_encoding.mistake(
     "the encoding lies on its side",
     edits=[("return encoding", "return encoding.T")],
     observed="Your result has shape (d_model, length).",
     change="Give each position a row: `position[:, None] * frequency`.",
 )
-
-sinusoidal_encoding.shares(wavelengths, "the 2 of the exponent 2i / d_model is missing")
-sinusoidal_encoding.shares(wavelengths, "the exponent is doubled twice")
-sinusoidal_encoding.shares(wavelengths, "pairs are counted from 1")
-sinusoidal_encoding.shares(wavelengths, "the exponents reach 1")
-sinusoidal_encoding.shares(wavelengths, "the exponent is rounded down to 0")
-
+sinusoidal_encoding.shares(
+    wavelengths,
+    "the 2 of the exponent 2i / d_model is missing",
+    "the exponent is doubled twice",
+    "pairs are counted from 1",
+    "the exponents reach 1",
+    "the exponent is rounded down to 0",
+)
 sinusoidal_encoding.mistake(
     "multiplied by 10000 ** (2i / d_model) instead of divided",
     edits=[("1 / 10000.0", "10000.0")],
     observed="Later pairs turn faster and faster, so neighbouring positions differ wildly.",
     change="Divide by it, or give the exponent a minus sign.",
 )
-
-sinusoidal_encoding.shares(wavelengths, "the logarithm of 10000 is missing")
-sinusoidal_encoding.shares(wavelengths, "the logarithm has base 10")
-sinusoidal_encoding.shares(wavelengths, "the base is 1000")
+sinusoidal_encoding.shares(
+    wavelengths,
+    "the logarithm of 10000 is missing",
+    "the logarithm has base 10",
+    "the base is 1000",
+)

@@ -58,7 +58,6 @@ SinusoidalPositionalEncoding.mistake(
     observed="`encoding` is among your module's parameters, so training would change it.",
     change='Keep it as a buffer: `self.register_buffer("encoding", ...)`.',
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the table is not a buffer",
     edits=[('self.register_buffer("encoding", encoding)', "self.encoding = encoding")],
@@ -66,7 +65,6 @@ SinusoidalPositionalEncoding.mistake(
     "behind.",
     change='Keep it in `__init__`: `self.register_buffer("encoding", ...)`.',
 )
-
 SinusoidalPositionalEncoding.mistake(
     "positions run along the batch axis",
     edits=[("[: x.shape[1]]", "[: x.shape[0], None]")],
@@ -74,91 +72,78 @@ SinusoidalPositionalEncoding.mistake(
     change="The batch comes first here: the length is `x.shape[1]`, and rows add to the last two "
     "axes without `unsqueeze(1)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the number of rows is the batch size",
     edits=[("x.shape[1]", "x.shape[0]")],
     observed="The shapes fit only when there are as many sentences as positions.",
     change="Take `x.shape[1]` rows, the length; `x.shape[0]` is the batch size.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the number of rows is the width",
     edits=[("x.shape[1]", "x.shape[-1]")],
     observed="The shapes fit only when d_model is the length or max_len.",
     change="Take `x.shape[1]` rows, the length; the last axis is d_model.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the whole table is added",
     edits=[("self.encoding[: x.shape[1]]", "self.encoding")],
     observed="The shapes fit only for a sequence of exactly `max_len` positions.",
     change="Take the first `x.shape[1]` rows.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "one row is picked instead of a slice",
     edits=[("[: x.shape[1]]", "[x.shape[1]]")],
     observed="The same vector is added to all positions, and a full sequence is out of range.",
     change="Mind the colon: `[: x.shape[1]]` takes the first rows, `[x.shape[1]]` a single one.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the first row is skipped",
     edits=[("[: x.shape[1]]", "[1 : x.shape[1] + 1]")],
     observed="The first word gets the vector of position 1.",
     change="Begin with row 0.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "x itself is missing",
     edits=[("x + rows", "rows")],
     observed="The output does not depend on the words.",
     change="Return the sum `x + ...`, not the rows alone.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the encoding is appended instead of added",
     edits=[("x + rows", "torch.cat([x, rows.expand_as(x)], dim=-1)")],
     observed="The last axis of your output is 2 * d_model wide.",
     change="Add the rows to x; that keeps the width.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the encoding is multiplied instead of added",
     edits=[("x + rows", "x * rows")],
     observed="An x of zeros stays zero at every position.",
     change="Add the rows to x.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "x is multiplied by sqrt(d_model)",
     edits=[("x + rows", "x * x.shape[-1] ** 0.5 + rows")],
     observed="Your output is sqrt(d_model) * x plus the encoding.",
     change="Leave the factor out: it belongs to the embeddings, and must act once.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "there is no dropout",
     edits=[("return self.dropout(x", "return (x")],
     observed="In training mode nothing is ever dropped.",
     change="Return `self.dropout(x + ...)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "dropout acts on x only",
     edits=[("return self.dropout(x", "x = self.dropout(x)\n        return (x")],
     observed="In training mode the encoding always stays; only the words are dropped.",
     change="Apply it to the sum: `self.dropout(x + ...)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "dropout acts on the encoding only",
     edits=[("return self.dropout(x", "rows = self.dropout(rows.expand_as(x))\n        return (x")],
     observed="In training mode the words always stay; only the encoding is dropped.",
     change="Apply it to the sum: `self.dropout(x + ...)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "dropout acts on both before they are added",
     edits=[
@@ -170,14 +155,12 @@ SinusoidalPositionalEncoding.mistake(
     observed="In training mode an element can lose its word and keep its position.",
     change="Apply it once, to the sum: `self.dropout(x + ...)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "dropout stays on in eval mode",
     edits=[("return self.dropout(x", "return nn.Dropout(self.dropout.p)(x")],
     observed="After `.eval()` two calls with the same x differ.",
     change="Use `nn.Dropout`, or `F.dropout(..., training=self.training)`.",
 )
-
 SinusoidalPositionalEncoding.mistake(
     "the probability of dropout is not used",
     edits=[("nn.Dropout(dropout)", "nn.Dropout()")],

@@ -55,7 +55,6 @@ wavelengths.mistake(
     "positions for a turn.",
     change="A full turn is 2 pi: `2 * math.pi / frequency`.",
 )
-
 wavelengths.mistake(
     "the angular frequency is returned",
     edits=[("2 * math.pi / frequency", "frequency")],
@@ -63,28 +62,24 @@ wavelengths.mistake(
     "one position.",
     change="Divide 2 pi by what you return.",
 )
-
 wavelengths.mistake(
     "turns for each position instead of positions for each turn",
     edits=[("2 * math.pi / frequency", "frequency / (2 * math.pi)")],
     observed="Your first number is 0.159 = 1 / 6.283.",
     change="Return one divided by what you return.",
 )
-
 wavelengths.mistake(
     "each wavelength stands there twice",
     edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).repeat_interleave(2)")],
     observed="You return d_model numbers, equal two by two.",
     change="Return one for each pair: the sine and the cosine share it.",
 )
-
 wavelengths.mistake(
     "i counts dimensions instead of pairs",
     edits=[("torch.arange(d_model // 2)", "torch.arange(d_model)")],
     observed="You return d_model numbers, and they reach beyond 2 pi * 10000.",
     change="Let `i` run over the pairs: 0 .. d_model / 2 - 1.",
 )
-
 wavelengths.mistake(
     "the 2 of the exponent 2i / d_model is missing",
     edits=[("(2 * i", "(i")],
@@ -92,35 +87,30 @@ wavelengths.mistake(
     "2 pi * 100 instead of 2 pi * 10000.",
     change="Use the exponent `2 * i / d_model`, where i counts pairs.",
 )
-
 wavelengths.mistake(
     "the exponent is doubled twice",
     edits=[("(2 * i", "(4 * i")],
     observed="The wavelengths grow twice as fast from pair to pair as they should.",
     change="If i steps by 2 (`torch.arange(0, d_model, 2)`), the exponent is `i / d_model`.",
 )
-
 wavelengths.mistake(
     "pairs are counted from 1",
     edits=[("(2 * i", "(2 * (i + 1)")],
     observed="The fastest pair has a wavelength longer than 2 pi.",
     change="Count pairs from 0, so that the first exponent is 0.",
 )
-
 wavelengths.mistake(
     "the exponents reach 1",
     edits=[("i / d_model)", "i / (d_model - 2))")],
     observed="The longest wavelength is exactly 2 pi * 10000; the paper's stays below.",
     change="Divide by `d_model`, not by `d_model - 2`; other programs do that, the paper does not.",
 )
-
 wavelengths.mistake(
     "the exponent is rounded down to 0",
     edits=[("i / d_model", "i // d_model")],
     observed="All pairs have the wavelength 2 pi.",
     change="Divide with `/`; `//` rounds every exponent down to 0.",
 )
-
 wavelengths.mistake(
     "the logarithm of 10000 is missing",
     edits=[
@@ -131,7 +121,6 @@ wavelengths.mistake(
     observed="All pairs but the first stand still: their frequency is 0.",
     change="Write `torch.exp(-exponent * math.log(10000))`.",
 )
-
 wavelengths.mistake(
     "the logarithm has base 10",
     edits=[
@@ -142,7 +131,6 @@ wavelengths.mistake(
     observed="The longest wavelength is near 2 pi * 55: exp and log10 do not undo each other.",
     change="Use the natural logarithm, `math.log(10000)`.",
 )
-
 wavelengths.mistake(
     "the base is 1000",
     edits=[("10000.0", "1000.0")],

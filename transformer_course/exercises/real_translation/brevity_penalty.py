@@ -56,7 +56,6 @@ brevity_penalty.mistake(
     "would win.",
     change="Return `math.exp(1 - reference_length / candidate_length)` for a short candidate.",
 )
-
 brevity_penalty.mistake(
     "the penalty is turned round: long candidates pay",
     edits=[
@@ -68,7 +67,6 @@ brevity_penalty.mistake(
     change="Penalise where `candidate_length < reference_length`, with the ratio "
     "`reference_length / candidate_length`.",
 )
-
 brevity_penalty.mistake(
     "long candidates pay too",
     edits=[
@@ -81,28 +79,24 @@ brevity_penalty.mistake(
     observed="9 words for 6 get less than 1. Too many words already lower the precisions.",
     change="Return 1 where the candidate is at least as long as the reference.",
 )
-
 brevity_penalty.mistake(
     "the condition is turned round",
     edits=[(">=", "<=")],
     observed="9 words for 6 get 1.4 and 4 words for 6 get 1: long candidates are rewarded.",
     change="Return 1 if `candidate_length >= reference_length`.",
 )
-
 brevity_penalty.mistake(
     "there is no upper bound",
     edits=[("    if candidate_length >= reference_length:\n        return 1.0\n", "")],
     observed="9 words for 6 get 1.4: a long candidate is rewarded.",
     change="Return 1 where the candidate is at least as long as the reference.",
 )
-
 brevity_penalty.mistake(
     "the ratio stands on its head",
     edits=[("reference_length / candidate_length", "candidate_length / reference_length")],
     observed="4 words of 6 get 1.4, which is a reward.",
     change="Divide the reference's length by the candidate's.",
 )
-
 brevity_penalty.mistake(
     "the ratio stands on its head, and nobody asks which side is longer",
     edits=[
@@ -119,42 +113,36 @@ brevity_penalty.mistake(
     change="Divide the reference's length by the candidate's, and return 1 where the candidate is "
     "at least as long.",
 )
-
 brevity_penalty.mistake(
     "the 1 is missing in the exponent",
     edits=[("1 - reference_length", "-reference_length")],
     observed="A candidate that is hardly too short gets 0.37 at once; it should get almost 1.",
     change="Use `math.exp(1 - ratio)`, which is 1 where the lengths are equal.",
 )
-
 brevity_penalty.mistake(
     "the sign of the exponent is wrong",
     edits=[("1 - reference_length", "-1 + reference_length")],
     observed="The shorter the candidate, the larger the factor: 1 word of 5 gets 55.",
     change="Use `math.exp(1 - ratio)`: the ratio of a short candidate is above 1.",
 )
-
 brevity_penalty.mistake(
     "it is the plain ratio of the lengths",
     edits=[("math.exp(1 - reference_length", "1 / (reference_length")],
     observed="4 words of 6 get 0.67 instead of 0.61, and 1 word of 5 gets 0.2 instead of 0.02.",
     change="Use `math.exp(1 - reference_length / candidate_length)`.",
 )
-
 brevity_penalty.mistake(
     "the exponential is missing",
     edits=[("math.exp(", "(")],
     observed="The factor becomes negative: 1 word of 5 gets -4.",
     change="Use `math.exp(1 - ratio)`.",
 )
-
 brevity_penalty.mistake(
     "the power is taken of 2 instead of e",
     edits=[("math.exp(", "2 ** (")],
     observed="4 words of 6 get 0.71 instead of 0.61.",
     change="Use `math.exp`.",
 )
-
 brevity_penalty.mistake(
     "brackets divide all of the exponent",
     edits=[
@@ -165,28 +153,24 @@ brevity_penalty.mistake(
     "instead of 0.61.",
     change="Write `math.exp(1 - reference_length / candidate_length)`.",
 )
-
 brevity_penalty.mistake(
     "the ratio is rounded down",
     edits=[("reference_length / candidate_length", "reference_length // candidate_length")],
     observed="4 words of 6 get 1: `6 // 4` is 1 in Python.",
     change="Divide with `/`.",
 )
-
 brevity_penalty.mistake(
     "the number of missing words counts, not their share",
     edits=[("reference_length / candidate_length", "(1 + reference_length - candidate_length)")],
     observed="2 words are missing in 4 of 6 and in 18 of 20; you punish both alike.",
     change="Use the ratio of the lengths, not their difference.",
 )
-
 brevity_penalty.mistake(
     "an empty candidate pays nothing",
     edits=[("return 0.0", "return 1.0")],
     observed="0 words of 5 get 1, where 1 word of 5 gets 0.02.",
     change="Return 0 for an empty candidate.",
 )
-
 brevity_penalty.mistake(
     "an empty candidate divides by 0",
     edits=[("    if candidate_length == 0:\n        return 0.0\n", "")],
@@ -194,7 +178,6 @@ brevity_penalty.mistake(
     "once.",
     change="Return 0 for an empty candidate, before you divide.",
 )
-
 brevity_penalty.mistake(
     "enough words get 0",
     edits=[("return 1.0", "return 0.0")],

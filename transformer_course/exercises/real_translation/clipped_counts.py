@@ -64,7 +64,6 @@ clipped_counts.mistake(
     change="Count each n-gram at most as often as it stands in the reference: "
     "`min(count, theirs[ngram])`.",
 )
-
 clipped_counts.mistake(
     "each n-gram matches at most once",
     edits=[("min(count, theirs[ngram])", "(ngram in theirs)")],
@@ -72,7 +71,6 @@ clipped_counts.mistake(
     "something stands in it.",
     change="Count with a `Counter`, and take the smaller of the two counts.",
 )
-
 clipped_counts.mistake(
     "both numbers count different n-grams only",
     edits=[
@@ -82,7 +80,6 @@ clipped_counts.mistake(
     observed='Seven times "the" has one n-gram for you, not seven: it is counted in a set.',
     change="Use a `Counter` instead of a set; the total is the sum of its values.",
 )
-
 clipped_counts.mistake(
     "the total counts different n-grams only",
     edits=[("total = sum(mine.values())", "total = len(mine)")],
@@ -90,21 +87,18 @@ clipped_counts.mistake(
     "n-grams.",
     change="The total is `sum(mine.values())`, not `len(mine)`.",
 )
-
 clipped_counts.mistake(
     "the larger of the two counts is taken",
     edits=[("min(count", "max(count"), ("in mine.items())", "in mine.items() if ngram in theirs)")],
     observed='Seven times "the" counts as seven matches, and a single "the" as two.',
     change="Take the smaller count, `min`.",
 )
-
 clipped_counts.mistake(
     "the reference's count is taken",
     edits=[("min(count, theirs[ngram])", "theirs[ngram]")],
     observed='A single "the" counts as two matches, because the reference has two.',
     change="Take the smaller of the two counts: `min(count, theirs[ngram])`.",
 )
-
 clipped_counts.mistake(
     "the total is that of the reference",
     edits=[("total = sum(mine.values())", "total = sum(theirs.values())")],
@@ -112,14 +106,12 @@ clipped_counts.mistake(
     "share of the candidate is right, which is precision.",
     change="The total counts the candidate's n-grams.",
 )
-
 clipped_counts.mistake(
     "the total counts words",
     edits=[("total = sum(mine.values())", "total = len(candidate)")],
     observed="Six words have five bigrams, not six.",
     change="The total is the number of n-grams, `sum(mine.values())`.",
 )
-
 clipped_counts.mistake(
     "the total can be negative",
     edits=[("total = sum(mine.values())", "total = len(candidate) - n + 1")],
@@ -127,21 +119,18 @@ clipped_counts.mistake(
     "candidates that are long enough.",
     change="Use `max(0, len(candidate) - n + 1)`, or `sum(mine.values())`.",
 )
-
 clipped_counts.mistake(
     "the last n-gram is missing",
     edits=[("range(len(words) - n + 1)", "range(len(words) - n)")],
     observed="Six words have six n-grams of one word and five of two; you find one less each time.",
     change="The last n-gram begins at `len(words) - n`: write `range(len(words) - n + 1)`.",
 )
-
 clipped_counts.mistake(
     "n-grams run over the end",
     edits=[("range(len(words) - n + 1)", "range(len(words))")],
     observed="With every word an n-gram begins, so the last ones are shorter than n words.",
     change="Stop where n words are left: `range(len(words) - n + 1)`.",
 )
-
 clipped_counts.mistake(
     "n-grams do not overlap",
     edits=[("range(len(words)", "range(0, len(words)"), ("- n + 1)", "- n + 1, n)")],
@@ -149,7 +138,6 @@ clipped_counts.mistake(
     "three.",
     change="An n-gram begins at every word: `range(len(words) - n + 1)`, without a step.",
 )
-
 clipped_counts.mistake(
     "n-grams have one word too many",
     edits=[
@@ -159,7 +147,6 @@ clipped_counts.mistake(
     observed="For n = 1 you count pairs of words.",
     change="`words[start : start + n]` has n words; the end of a slice does not count.",
 )
-
 clipped_counts.mistake(
     "single words are counted for every n",
     edits=[
@@ -169,7 +156,6 @@ clipped_counts.mistake(
     observed="A candidate with the right words in the wrong order matches in full for n = 2.",
     change="Count tuples of n words: `tuple(words[start : start + n])`.",
 )
-
 clipped_counts.mistake(
     "pairs of words are counted for every n",
     edits=[
@@ -179,21 +165,18 @@ clipped_counts.mistake(
     observed="n = 2 is right, all others give the same numbers.",
     change="Use `n`: `tuple(words[start : start + n])`.",
 )
-
 clipped_counts.mistake(
     "the order inside an n-gram has no effect",
     edits=[("tuple(words", "tuple(sorted(words"), ("start + n]", "start + n])")],
     observed='"the on" matches "on the": your n-grams are sorted, or sets of words.',
     change="Use tuples of words in their order.",
 )
-
 clipped_counts.mistake(
     "an n-gram must stand at the same place in both",
     edits=[("tuple(words", "(start, *words")],
     observed="A translation with one word too many at its beginning would have no matches at all.",
     change="Compare the counts of the n-grams, wherever they stand.",
 )
-
 clipped_counts.mistake(
     "capital letters are ignored",
     edits=[
@@ -203,7 +186,6 @@ clipped_counts.mistake(
     observed='"The" matches "the".',
     change="Compare the words as they are.",
 )
-
 clipped_counts.mistake(
     "characters are counted instead of words",
     edits=[
@@ -213,14 +195,12 @@ clipped_counts.mistake(
     observed='Seven times "the" has 27 n-grams for n = 1: you joined the words to a text.',
     change="Work on the list of words as it is.",
 )
-
 clipped_counts.mistake(
     "total and matches are swapped",
     edits=[("return matches, total", "return total, matches")],
     observed="The first number should be the matches, the second the total.",
     change="Return `matches, total`.",
 )
-
 clipped_counts.mistake(
     "the two numbers are divided",
     edits=[("return matches, total", "return matches / total if total else 0.0")],

@@ -86,7 +86,6 @@ corpus_bleu.mistake(
     "lengths: a short sentence weighs as much as a long one, and one missing four-gram makes it 0.",
     change="Add up the matches and the totals of all sentences first, then compute BLEU once.",
 )
-
 corpus_bleu.mistake(
     "each precision is the mean of the sentences' precisions",
     edits=[
@@ -99,14 +98,12 @@ corpus_bleu.mistake(
     observed="A sentence of 2 words weighs as much as one of 20.",
     change="For each n add up matches and totals of all sentences, then divide once.",
 )
-
 corpus_bleu.mistake(
     "only the last sentence counts",
     edits=[("zip(*counts,", "zip(*counts[-1:],")],
     observed="The counts of each sentence replace those of the sentence before.",
     change="Add them up: `matches += ...`, `total += ...`.",
 )
-
 corpus_bleu.mistake(
     "there is no brevity penalty",
     edits=[("return translation.brevity_penalty(*lengths) * math", "return math")],
@@ -114,14 +111,12 @@ corpus_bleu.mistake(
     "of sentences, instead of words, does nothing either.",
     change="Multiply by `translation.brevity_penalty` of the summed lengths.",
 )
-
 corpus_bleu.mistake(
     "the brevity penalty gets its lengths the wrong way round",
     edits=[("*lengths", "*lengths[::-1]")],
     observed="The first 4 words of a sentence of 6 get 1, and candidates that are too long pay.",
     change="The candidates' length comes first.",
 )
-
 corpus_bleu.mistake(
     "each sentence pays a brevity penalty of its own",
     edits=[
@@ -136,7 +131,6 @@ corpus_bleu.mistake(
     "too short is made up for by one that is a word too long.",
     change="Add up the lengths of all candidates and of all references; there is one penalty.",
 )
-
 corpus_bleu.mistake(
     "the precisions' plain mean is taken",
     edits=[
@@ -147,21 +141,18 @@ corpus_bleu.mistake(
     observed="Where no four-gram matches, BLEU should be 0; your mean is not.",
     change="Use the geometric mean: the exponential of the mean of the logarithms.",
 )
-
 corpus_bleu.mistake(
     "the root is missing: the precisions are multiplied",
     edits=[("sum(logarithms) / max_n", "sum(logarithms)")],
     observed="With max_n = 1 all is right; the larger max_n, the further you are too low.",
     change="Divide the sum of the logarithms by `max_n`, which is the root of the product.",
 )
-
 corpus_bleu.mistake(
     "the mean of the logarithms is returned without the exponential",
     edits=[("math.exp(sum", "(sum")],
     observed="The result is negative or 0.",
     change="Use `math.exp(sum(logarithms) / max_n)`.",
 )
-
 corpus_bleu.mistake(
     "n-grams of `max_n` words are left out",
     edits=[("max_n + 1", "max_n")],
@@ -169,28 +160,24 @@ corpus_bleu.mistake(
     "`range(1, max_n)` ends before max_n.",
     change="Write `range(1, max_n + 1)`.",
 )
-
 corpus_bleu.mistake(
     "`max_n` is not used",
     edits=[("max_n + 1", "5"), ("(logarithms) / max_n", "(logarithms) / 4")],
     observed="All values of max_n give the result of max_n = 4.",
     change="Let n run from 1 to `max_n`, and divide the sum of the logarithms by `max_n`.",
 )
-
 corpus_bleu.mistake(
     "the mean always divides by 4",
     edits=[("(logarithms) / max_n", "(logarithms) / 4")],
     observed="With max_n = 4 all is right, with smaller ones BLEU comes out too high.",
     change="Divide the sum of the logarithms by `max_n`.",
 )
-
 corpus_bleu.mistake(
     "only n-grams of `max_n` words count",
     edits=[("range(1, max_n + 1)", "[max_n]"), ("(logarithms) / max_n", "(logarithms)")],
     observed="With max_n = 1 all is right; else shorter n-grams have no effect.",
     change="Compute a precision for each n from 1 to `max_n`, and take their geometric mean.",
 )
-
 corpus_bleu.mistake(
     "a precision of 0 is skipped",
     edits=[("return 0.0", "continue")],
@@ -198,7 +185,6 @@ corpus_bleu.mistake(
     "be 0.",
     change="Return 0 as soon as one precision is 0: so is the geometric mean.",
 )
-
 corpus_bleu.mistake(
     "a precision of 0 goes into the logarithm",
     edits=[("        if matches == 0:\n            return 0.0\n", "")],
@@ -206,7 +192,6 @@ corpus_bleu.mistake(
     "exist. One without any four-gram divides 0 by 0.",
     change="Return 0 as soon as there are no matches, before you divide and take the logarithm.",
 )
-
 corpus_bleu.mistake(
     "the counts are smoothed",
     edits=[("zip(*counts,", "zip(*counts, (1, 1),")],
@@ -214,14 +199,12 @@ corpus_bleu.mistake(
     "done for single sentences; the BLEU of a corpus has no smoothing.",
     change="Divide the counts as they are.",
 )
-
 corpus_bleu.mistake(
     "matches are not clipped",
     edits=[("min(count, theirs[ngram])", "count if ngram in theirs else 0")],
     observed="A candidate that repeats words of the reference gets a match for each repetition.",
     change="Use `translation.clipped_counts`.",
 )
-
 corpus_bleu.mistake(
     "candidates and references are swapped",
     edits=[
@@ -230,7 +213,6 @@ corpus_bleu.mistake(
     observed="You ask what share of the reference was found, and long candidates pay.",
     change="Candidates come first, in the counts and in the brevity penalty.",
 )
-
 corpus_bleu.mistake(
     "the begin and end of a sentence count as words",
     edits=[
@@ -245,7 +227,6 @@ corpus_bleu.mistake(
     "happens to whoever scores ids with `bos` and `eos`.",
     change="Score the words alone.",
 )
-
 corpus_bleu.mistake(
     "pieces of words are scored",
     edits=[
@@ -260,7 +241,6 @@ corpus_bleu.mistake(
     "so too: join them to words first.",
     change="Score lists of words.",
 )
-
 corpus_bleu.mistake(
     "capital letters are ignored",
     edits=[
@@ -274,7 +254,6 @@ corpus_bleu.mistake(
     observed='"A" matches "a", which is another figure: it is called lower-cased BLEU.',
     change="Compare the words as they are.",
 )
-
 corpus_bleu.mistake(
     "the result is a percentage",
     edits=[("(logarithms) / max_n)", "(logarithms) / max_n) * 100")],

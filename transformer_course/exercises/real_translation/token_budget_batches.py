@@ -145,28 +145,24 @@ token_budget_batches.mistake(
     observed="Short and long sentences share a batch, and most of it is padding.",
     change="Walk through the pairs in the order of their lengths.",
 )
-
 token_budget_batches.mistake(
     "only the source's length is sorted by",
     edits=[("sum(lengths[number])", "lengths[number][0]")],
     observed="Where all sources have 4 tokens, short and long targets share a batch.",
     change="Sort by both lengths, such as their sum.",
 )
-
 token_budget_batches.mistake(
     "only the target's length is sorted by",
     edits=[("sum(lengths[number])", "lengths[number][1]")],
     observed="Where all targets have 4 tokens, short and long sources share a batch.",
     change="Sort by both lengths, such as their sum.",
 )
-
 token_budget_batches.mistake(
     "the budget counts sentences, not tokens",
     edits=[("len(grown) * sum(longest)", "len(grown)")],
     observed="With a budget of 12 there are 12 sentences in a batch, however long they are.",
     change="Compare rows times the longest lengths with the budget.",
 )
-
 token_budget_batches.mistake(
     "the budget ignores padding",
     edits=[("len(grown) * sum(longest)", "sum(sum(lengths[each]) for each in grown)")],
@@ -174,7 +170,6 @@ token_budget_batches.mistake(
     "rectangles are larger than the budget.",
     change="Count rows times the longest, `len(batch) * (longest source + longest target)`.",
 )
-
 token_budget_batches.mistake(
     "the budget ignores padding, and the target's length only breaks ties",
     edits=[
@@ -185,28 +180,24 @@ token_budget_batches.mistake(
     "by source first, rows of very different targets stand side by side.",
     change="Count rows times the longest, `len(batch) * (longest source + longest target)`.",
 )
-
 token_budget_batches.mistake(
     "the budget counts the target only",
     edits=[("sum(longest)", "longest[1]")],
     observed="Batches with long sources are above the budget.",
     change="Count both rectangles: longest source plus longest target.",
 )
-
 token_budget_batches.mistake(
     "the budget counts the source only",
     edits=[("sum(longest)", "longest[0]")],
     observed="Batches with long targets are above the budget.",
     change="Count both rectangles: longest source plus longest target.",
 )
-
 token_budget_batches.mistake(
     "the budget counts only the larger rectangle",
     edits=[("sum(longest)", "max(longest)")],
     observed="Batches hold up to twice as many positions as the budget allows.",
     change="Add the longest source and the longest target; do not take the `max` of the two.",
 )
-
 token_budget_batches.mistake(
     "the newest pair stands for the longest",
     edits=[("sum(longest)", "sum(lengths[number])")],
@@ -214,14 +205,12 @@ token_budget_batches.mistake(
     "such batches are above the budget.",
     change="Take the longest source and the longest target of the whole batch.",
 )
-
 token_budget_batches.mistake(
     "the first pair of a batch stands for the longest",
     edits=[("sum(longest)", "sum(lengths[grown[0]])")],
     observed="From short to long the first is the shortest: batches are above the budget.",
     change="Take the longest source and the longest target of the whole batch.",
 )
-
 token_budget_batches.mistake(
     "every batch has as many rows as the longest pairs allow",
     edits=[("for each in grown", "for each in order")],
@@ -229,14 +218,12 @@ token_budget_batches.mistake(
     "too.",
     change="Use the longest lengths of the batch, not of all pairs.",
 )
-
 token_budget_batches.mistake(
     "every batch has as many rows as mean lengths allow",
     edits=[("sum(longest)", "sum(map(sum, lengths)) / len(lengths)")],
     observed="Batches of long sentences are above the budget.",
     change="Use the longest lengths of the batch.",
 )
-
 token_budget_batches.mistake(
     "the budget is looked at when it is too late",
     edits=[
@@ -248,42 +235,36 @@ token_budget_batches.mistake(
     "much still in it.",
     change="Compute the cost of the batch with the next pair, before you put that in.",
 )
-
 token_budget_batches.mistake(
     "a batch may not be quite full",
     edits=[("<=", "<")],
     observed="Pairs of 6 tokens and a budget of 18: two share a batch, where three fit exactly.",
     change="Compare with `<=`: the budget itself is allowed.",
 )
-
 token_budget_batches.mistake(
     "there is no budget",
     edits=[("if batches and len(grown) * sum(longest) <= batch_tokens", "if batches")],
     observed="All pairs are in one batch.",
     change="Begin a new batch when the next pair would bring the newest one above the budget.",
 )
-
 token_budget_batches.mistake(
     "every pair has a batch of its own",
     edits=[("if batches and len(grown) * sum(longest) <= batch_tokens", "if False")],
     observed="There is no padding, and nothing is gained from computing sentences together.",
     change="Put the next pair into the newest batch as long as it fits.",
 )
-
 token_budget_batches.mistake(
     "only pairs of equal length share a batch",
     edits=[("if batches and", "if batches and lengths[grown[0]] == lengths[number] and")],
     observed="There is no padding, but there are many small batches.",
     change="Let the budget alone decide; sorting keeps the padding small.",
 )
-
 token_budget_batches.mistake(
     "the last batch is lost",
     edits=[("return batches", "return batches[:-1]")],
     observed="Some pairs are in no batch: what is not full at the end is never stored.",
     change="Store the last batch too, when the loop is over.",
 )
-
 token_budget_batches.mistake(
     "pairs that are too long are left out",
     edits=[
@@ -298,7 +279,6 @@ token_budget_batches.mistake(
     "data, to be taken and counted elsewhere.",
     change="Give such a pair a batch of its own.",
 )
-
 token_budget_batches.mistake(
     "the pair that does not fit is lost",
     edits=[
@@ -308,14 +288,12 @@ token_budget_batches.mistake(
     observed="Each time a batch is full, one pair disappears: the new batch begins without it.",
     change="Begin the new batch with it: `[number]`, not `[]`.",
 )
-
 token_budget_batches.mistake(
     "the pair that does not fit is in two batches",
     edits=[("else:\n", "else:\n            if batches:\n                batches[-1] = grown\n")],
     observed="Each time a batch is full, one pair is in it and in the next one too.",
     change="Either put a pair into the newest batch, or begin a new one with it.",
 )
-
 token_budget_batches.mistake(
     "there is an empty batch",
     edits=[("batches = []", "batches = [[]]")],
@@ -323,7 +301,6 @@ token_budget_batches.mistake(
     "fit.",
     change="Begin without any batch, or store a batch only if it holds something.",
 )
-
 token_budget_batches.mistake(
     "places in the sorted list are returned",
     edits=[
@@ -336,7 +313,6 @@ token_budget_batches.mistake(
     "other pairs in `lengths`.",
     change="Sort the numbers themselves: `sorted(range(len(lengths)), key=...)`.",
 )
-
 token_budget_batches.mistake(
     "lengths are returned instead of numbers",
     edits=[

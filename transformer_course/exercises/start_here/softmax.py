@@ -62,7 +62,6 @@ softmax.mistake(
     change="Subtract the largest score of each row first: "
     "`scores - scores.amax(dim=-1, keepdim=True)`.",
 )
-
 softmax.mistake(
     "the sum is made a little larger instead of subtracting the largest score",
     edits=[("scores - largest", "scores"), ("growth / total", "growth / (total + 1e-9)")],
@@ -71,7 +70,6 @@ softmax.mistake(
     change="Leave it out and subtract the largest score of each row before `exp`: then the sum is "
     "never below 1.",
 )
-
 softmax.mistake(
     "NaN is replaced afterwards, which does not bring the shares back",
     edits=[
@@ -82,14 +80,12 @@ softmax.mistake(
     observed="For the scores 1000, 0, 1001 you return zeros; they should get .269, 0 and .731.",
     change="Leave `nan_to_num` out and subtract the largest score of each row before `exp`.",
 )
-
 softmax.mistake(
     "large scores are cut off before `exp`",
     edits=[("scores - largest", "scores.clamp(max=80)")],
     observed="The scores 1000 and 1001 get equal shares, .5 and .5; they should get .269 and .731.",
     change="Do not clamp: subtract the largest score of each row, which keeps all differences.",
 )
-
 softmax.mistake(
     "the largest score of the whole tensor is subtracted from every row",
     edits=[("scores - largest", "scores - scores.max()")],
@@ -97,7 +93,6 @@ softmax.mistake(
     "score becomes `exp(-2000)` = 0 everywhere, and 0 / 0 is NaN.",
     change="Give each row its own largest score: `scores.amax(dim=-1, keepdim=True)`.",
 )
-
 softmax.mistake(
     "the largest score of each column is subtracted",
     edits=[("scores - largest", "scores - scores.amax(dim=0, keepdim=True)")],
@@ -105,14 +100,12 @@ softmax.mistake(
     "the row and with it the shares.",
     change="Look for the largest along the last axis: `scores.amax(dim=-1, keepdim=True)`.",
 )
-
 softmax.mistake(
     "the smallest score is subtracted instead of the largest",
     edits=[("scores - largest", "scores - scores.amin(dim=-1, keepdim=True)")],
     observed="For the scores 0, 1, 100 you return NaN: `exp(100)` is infinite in float32.",
     change="Subtract the largest, so that no exponent is above 0: `amax`, not `amin`.",
 )
-
 softmax.mistake(
     "the mean is subtracted instead of the largest score",
     edits=[("scores - largest", "scores - scores.mean(dim=-1, keepdim=True)")],
@@ -120,14 +113,12 @@ softmax.mistake(
     "`exp(334)` is infinite in float32.",
     change="Subtract the largest, so that no exponent is above 0: `amax`, not `mean`.",
 )
-
 softmax.mistake(
     "the largest absolute value is subtracted",
     edits=[("scores - largest", "scores - scores.abs().amax(dim=-1, keepdim=True)")],
     observed="For the scores -1000, -1001 you return NaN: you compute `exp(-2000)` = 0, and 0 / 0.",
     change="Leave `abs` out: what is subtracted is the largest score itself.",
 )
-
 softmax.mistake(
     "divided by the largest score instead of subtracting it",
     edits=[("scores - largest", "scores / scores.amax(dim=-1, keepdim=True)")],
@@ -147,7 +138,6 @@ softmax.mistake(
     observed="Each column of a matrix sums to 1; each row should.",
     change="Use the last axis, which is `dim=-1` in every shape.",
 )
-
 softmax.mistake(
     "the softmax runs along axis 1",
     edits=[("amax(dim=-1", "amax(dim=1"), ("sum(dim=-1", "sum(dim=1")],
@@ -155,14 +145,12 @@ softmax.mistake(
     "with three axes or more it is not the last.",
     change="Use `dim=-1`, the last axis in every shape.",
 )
-
 softmax.mistake(
     "the softmax runs along the last axis but one",
     edits=[("amax(dim=-1", "amax(-2"), ("sum(dim=-1", "sum(-2")],
     observed="Each column of a matrix sums to 1, each row should; one row alone has no such axis.",
     change="Use `dim=-1`, not `dim=-2`.",
 )
-
 softmax.mistake(
     "one softmax runs over the whole tensor",
     edits=[
@@ -172,7 +160,6 @@ softmax.mistake(
     observed="All numbers together sum to 1; each row should.",
     change="Give `amax` and `sum` the axis: `dim=-1, keepdim=True`.",
 )
-
 softmax.mistake(
     "it goes through the first axis, as if there were always two",
     edits=[
@@ -183,21 +170,18 @@ softmax.mistake(
     "matrix sums to 1 instead of each row.",
     change="No loop is needed: `amax` and `sum` with `dim=-1, keepdim=True` work for every shape.",
 )
-
 softmax.mistake(
     "the sum is that of the column",
     edits=[("growth / total", "growth / growth.sum(dim=0, keepdim=True)")],
     observed="Your rows do not sum to 1: each number is divided by a sum that takes in other rows.",
     change="Sum along the last axis too: `sum(dim=-1, keepdim=True)`.",
 )
-
 softmax.mistake(
     "the sum is that of the whole tensor",
     edits=[("growth / total", "growth / growth.sum()")],
     observed="All numbers together sum to 1; each row should.",
     change="Sum along the last axis too: `sum(dim=-1, keepdim=True)`.",
 )
-
 softmax.mistake(
     "`keepdim=True` is missing in the sum",
     edits=[("sum(dim=-1, keepdim=True)", "sum(dim=-1)")],
@@ -205,7 +189,6 @@ softmax.mistake(
     "works and is wrong: column 0 is divided by the sum of row 0.",
     change="Write `sum(dim=-1, keepdim=True)`, of shape (2, 1): one sum beside each row.",
 )
-
 softmax.mistake(
     "`keepdim=True` is missing where the largest score is looked for",
     edits=[("amax(dim=-1, keepdim=True)", "amax(dim=-1)")],
@@ -213,7 +196,6 @@ softmax.mistake(
     "square one it works and is wrong: column 0 loses the largest score of row 0.",
     change="Write `amax(dim=-1, keepdim=True)`, of shape (2, 1): one number beside each row.",
 )
-
 softmax.mistake(
     "torch's softmax is not told along which axis",
     edits=[
@@ -233,21 +215,18 @@ softmax.mistake(
     "changes the shares.",
     change="Take `exp` of the scores first, then divide by the sum of that.",
 )
-
 softmax.mistake(
     "divided by the sum of the scores instead of the sum of their exponentials",
     edits=[("growth / total", "growth / scores.sum(dim=-1, keepdim=True)")],
     observed="Your shares do not sum to 1.",
     change="Divide by the sum of what stands above the fraction line, `exp` included.",
 )
-
 softmax.mistake(
     "the division is missing",
     edits=[("growth / total", "growth")],
     observed="The largest number of each row is 1, so that a row sums to more than 1.",
     change="Divide by the sum of the row.",
 )
-
 softmax.mistake(
     "it is the logarithm of the softmax",
     edits=[
@@ -258,7 +237,6 @@ softmax.mistake(
     observed="No number of yours is above 0; shares lie between 0 and 1.",
     change="Take `exp` of what you return, or `softmax` for `log_softmax`.",
 )
-
 softmax.mistake(
     "each score is squeezed alone, by a sigmoid",
     edits=[("scores - largest", "scores"), ("exp()", "sigmoid()"), ("growth / total", "growth")],
@@ -266,7 +244,6 @@ softmax.mistake(
     "to 1.",
     change="Divide each exponential by the sum of all exponentials of its row.",
 )
-
 softmax.mistake(
     "the sign is turned round: the smallest score wins",
     edits=[(".exp()", ".neg().exp()")],

@@ -83,21 +83,18 @@ collate.mistake(
     "stands in front of it. The loss falls to nearly 0 and nothing is learned.",
     change="Put `bos` before what goes in and `eos` behind what comes out.",
 )
-
 collate.mistake(
     "target in and target out are the whole sentence with both its ends",
     edits=[("[bos, *target]", "[bos, *target, eos]"), ("[*target, eos]", "[bos, *target, eos]")],
     observed="Both hold `bos`, the words and `eos`, so the token to predict is the one just read.",
     change="Leave `eos` off what goes in and `bos` off what comes out.",
 )
-
 collate.mistake(
     "the shift goes the wrong way",
     edits=[("[bos, *target]", "[*target, eos]"), ("[*target, eos]", "[bos, *target]")],
     observed="The decoder reads a word and must predict the one before it; `bos` comes out.",
     change="Swap them: `bos` goes in first, `eos` comes out last.",
 )
-
 collate.mistake(
     "there is no begin token",
     edits=[("[bos, *target]", "[*target]"), ("[*target, eos]", "[*target[1:], eos]")],
@@ -105,14 +102,12 @@ collate.mistake(
     "translating there is nothing to start from.",
     change="Target in is `[bos, *target]`, and target out holds all words of the target.",
 )
-
 collate.mistake(
     "there is no end token to predict",
     edits=[("[bos, *target]", "[bos, *target[:-1]]"), ("[*target, eos]", "[*target]")],
     observed="Target out ends with the last word: the model never learns to stop.",
     change="Target out is `[*target, eos]`, and target in holds all words of the target.",
 )
-
 collate.mistake(
     "target in ends with the end token too",
     edits=[("[bos, *target]", "[bos, *target, eos]")],
@@ -120,7 +115,6 @@ collate.mistake(
     "to be predicted.",
     change="Leave `eos` off what goes in.",
 )
-
 collate.mistake(
     "the source has no end token",
     edits=[("[*source, eos]", "[*source]")],
@@ -128,14 +122,12 @@ collate.mistake(
     "nothing to attend to.",
     change="Append `eos` to each source too.",
 )
-
 collate.mistake(
     "the source begins with the begin token",
     edits=[("[*source, eos]", "[bos, *source, eos]")],
     observed="The first column of the source is `bos`.",
     change="The begin token tells the decoder to start; the source takes only `eos`, at its end.",
 )
-
 collate.mistake(
     "source and target are swapped",
     edits=[
@@ -146,7 +138,6 @@ collate.mistake(
     observed="The first rectangle holds the second sentence of each pair.",
     change="A pair is (source, target): take its first list for the source.",
 )
-
 collate.mistake(
     "padding comes first",
     edits=[("row + [pad]", "[pad]"), ("len(row))", "len(row)) + row")],
@@ -154,21 +145,18 @@ collate.mistake(
     "long row.",
     change="Append the padding: `row + [pad] * n`.",
 )
-
 collate.mistake(
     "rows are filled up with 0 instead of `pad`",
     edits=[("[pad]", "[0]")],
     observed="With `pad=9` the short rows end in 0, which is then an ordinary token.",
     change="Use the argument `pad`.",
 )
-
 collate.mistake(
     "rows are cut to the shortest",
     edits=[("max(len", "min(len"), ("row + [pad]", "row[:longest] + [pad]")],
     observed="The rectangles are as narrow as the shortest sentence: words are lost.",
     change="Fill up to the longest row of the batch.",
 )
-
 collate.mistake(
     "the rectangles are wider than the longest sentence",
     edits=[("max(len(row) for row in rows)", "10")],
@@ -176,7 +164,6 @@ collate.mistake(
     "costs as much time as words.",
     change="Fill up to the longest row of this batch.",
 )
-
 collate.mistake(
     "the rectangles lie on their side",
     edits=[("for row in rows])", "for row in rows]).T")],

@@ -38,7 +38,6 @@ masked_mean.mistake(
     "the mask has no effect.",
     change="Sum and count only where the mask is True.",
 )
-
 masked_mean.mistake(
     "the sum leaves padding out, the count does not",
     edits=[("mean()", "sum() / mask.numel()")],
@@ -46,7 +45,6 @@ masked_mean.mistake(
     "9 / 5: a batch with more padding looks better.",
     change="Divide by `mask.sum()`, the number of real tokens.",
 )
-
 masked_mean.mistake(
     "it is the mean of the sentences' means",
     edits=[("loss[mask]", "((loss * mask).sum(dim=1) / mask.sum(dim=1))")],
@@ -54,28 +52,24 @@ masked_mean.mistake(
     "short sentence weighs more than one in a long sentence.",
     change="Sum over the whole batch first, then divide once by the number of real tokens.",
 )
-
 masked_mean.mistake(
     "it is divided by the number of sentences",
     edits=[("mean()", "sum() / len(mask)")],
     observed="The result grows with the length of the sentences.",
     change="Divide by `mask.sum()`, the number of real tokens.",
 )
-
 masked_mean.mistake(
     "it is a sum, not a mean",
     edits=[("mean()", "sum()")],
     observed="Twice as many tokens of the same loss give twice the result.",
     change="Divide by `mask.sum()`, the number of real tokens.",
 )
-
 masked_mean.mistake(
     "the mask is read the wrong way round",
     edits=[("return loss", "mask = ~mask\n    return loss")],
     observed="Only the padding counts, so that a batch without padding gives 0 / 0.",
     change="True means a real token: keep those.",
 )
-
 masked_mean.mistake(
     "each sentence gets a mean of its own",
     edits=[("loss[mask].mean()", "(loss * mask).sum(dim=1) / mask.sum(dim=1)")],

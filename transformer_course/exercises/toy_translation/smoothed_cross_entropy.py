@@ -51,7 +51,6 @@ smoothed_cross_entropy.mistake(
     "`smoothing / (vocab - 1)`. That is another convention than the one asked for.",
     change="Spread `smoothing / vocab` over all tokens, the right one included.",
 )
-
 smoothed_cross_entropy.mistake(
     "the smoothing is shared among the wrong tokens without padding",
     edits=[("/ vocab", "/ (vocab - 2) * (1 - right) * (torch.arange(vocab) != pad)")],
@@ -59,7 +58,6 @@ smoothed_cross_entropy.mistake(
     "that; it is another convention than the one asked for.",
     change="Spread `smoothing / vocab` over all tokens, the right one and padding included.",
 )
-
 smoothed_cross_entropy.mistake(
     "the right token misses its part of the spread share",
     edits=[("/ vocab", "/ vocab * (1 - right)")],
@@ -67,14 +65,12 @@ smoothed_cross_entropy.mistake(
     "shares sum to less than 1.",
     change="The right token gets `1 - smoothing + smoothing / vocab`.",
 )
-
 smoothed_cross_entropy.mistake(
     "`smoothing` and `1 - smoothing` are swapped",
     edits=[("(1 - smoothing) * right", "smoothing * right"), ("+ smoothing", "+ (1 - smoothing)")],
     observed="With `smoothing=0` the right answer has no effect on the loss.",
     change="The right token gets the share `1 - smoothing`, which is the large one.",
 )
-
 smoothed_cross_entropy.mistake(
     "there is no smoothing",
     edits=[("(1 - smoothing) * right + smoothing / vocab", "right")],
@@ -82,56 +78,48 @@ smoothed_cross_entropy.mistake(
     change="Weigh the right token with `1 - smoothing` and the mean over all tokens with "
     "`smoothing`.",
 )
-
 smoothed_cross_entropy.mistake(
     "the spread part is missing",
     edits=[(" + smoothing / vocab", "")],
     observed="The target's shares sum to `1 - smoothing`, not to 1: the loss is only scaled.",
     change="Add `smoothing / vocab` to each token's share.",
 )
-
 smoothed_cross_entropy.mistake(
     "each token gets the whole of `smoothing`",
     edits=[("smoothing / vocab", "smoothing")],
     observed="The target's shares sum to more than 1.",
     change="Divide `smoothing` by the number of tokens, or use the mean instead of the sum.",
 )
-
 smoothed_cross_entropy.mistake(
     "padding counts like a word",
     edits=[("per_token[targets != pad]", "per_token")],
     observed="The loss changes when padding is appended.",
     change="Leave tokens with `targets == pad` out of sum and count.",
 )
-
 smoothed_cross_entropy.mistake(
     "the sum leaves padding out, the count does not",
     edits=[("].mean()", "].sum() / len(targets)")],
     observed="The loss gets smaller when padding is appended.",
     change="Divide by the number of real tokens.",
 )
-
 smoothed_cross_entropy.mistake(
     "it is a sum, not a mean",
     edits=[("].mean()", "].sum()")],
     observed="Twice as many tokens of the same loss give twice the result.",
     change="Divide by the number of real tokens.",
 )
-
 smoothed_cross_entropy.mistake(
     "the mean runs over the vocabulary too",
     edits=[("sum(dim=-1)", "mean(dim=-1)")],
     observed="The loss is `vocab` times too small.",
     change="Sum over the vocabulary, then take the mean over the tokens.",
 )
-
 smoothed_cross_entropy.mistake(
     "the sign is missing",
     edits=[("-(wanted", "(wanted")],
     observed="The loss is negative, and training would make it more so.",
     change="A log-probability is negative or 0: put a minus before it.",
 )
-
 smoothed_cross_entropy.mistake(
     "it is the Kullback-Leibler divergence",
     edits=[("-(wanted", "(torch.xlogy(wanted, wanted) - wanted")],
@@ -139,21 +127,18 @@ smoothed_cross_entropy.mistake(
     "The gradient is right, the number is not a cross-entropy.",
     change="Leave the target's own logarithm out: `-(wanted * log_probabilities).sum(dim=-1)`.",
 )
-
 smoothed_cross_entropy.mistake(
     "probabilities stand where their logarithms are wanted",
     edits=[("log_softmax", "softmax")],
     observed="The loss is negative and never below -1.",
     change="Use `log_softmax`, not `softmax`.",
 )
-
 smoothed_cross_entropy.mistake(
     "the logits are used as they are",
     edits=[("logits.log_softmax(dim=-1)", "logits")],
     observed="Adding 100 to every logit changes the loss; it should not.",
     change="Turn the logits into log-probabilities first: `logits.log_softmax(dim=-1)`.",
 )
-
 smoothed_cross_entropy.mistake(
     "the softmax is taken twice",
     edits=[("logits.log_softmax", "logits.softmax(dim=-1).log_softmax")],
@@ -161,7 +146,6 @@ smoothed_cross_entropy.mistake(
     "nearly uniform.",
     change="`log_softmax` takes logits: leave out the `softmax` before it.",
 )
-
 smoothed_cross_entropy.mistake(
     "the softmax runs over the tokens",
     edits=[("log_softmax(dim=-1)", "log_softmax(dim=0)")],

@@ -89,28 +89,24 @@ training_step.mistake(
     "stands in front of the question, so the loss says nothing.",
     change="Feed `target_in`.",
 )
-
 training_step.mistake(
     "the model is taught to repeat its input",
     edits=[("target_out, ignore", "target_in, ignore")],
     observed="The loss compares with `target_in`, which the decoder has just read.",
     change="Compare with `target_out`, which is one token ahead.",
 )
-
 training_step.mistake(
     "padding counts like a word",
     edits=[(", ignore_index=pad", "")],
     observed="The loss changes with the amount of padding: predicting padding is rewarded.",
     change="Give `ignore_index=pad` to `cross_entropy`.",
 )
-
 training_step.mistake(
     "the loss is a sum, not a mean",
     edits=[("ignore_index=pad", 'ignore_index=pad, reduction="sum"')],
     observed="The loss, and with it the step, grows with the number of tokens in the batch.",
     change="Use the mean over the real tokens, which is what `cross_entropy` does by itself.",
 )
-
 training_step.mistake(
     "the softmax is taken twice",
     edits=[("logits.transpose", "logits.softmax(dim=-1).transpose")],
@@ -118,14 +114,12 @@ training_step.mistake(
     "softmax itself.",
     change="Give the logits to `cross_entropy`.",
 )
-
 training_step.mistake(
     "old gradients are never cleared",
     edits=[("    optimizer.zero_grad()\n", "")],
     observed="The first step is right, the second uses the sum of both gradients.",
     change="Call `optimizer.zero_grad()` before `loss.backward()`.",
 )
-
 training_step.mistake(
     "the weights never change",
     edits=[
@@ -138,7 +132,6 @@ training_step.mistake(
     "gradients, or no step at all.",
     change="In this order: `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.",
 )
-
 training_step.mistake(
     "the step comes before the gradient",
     edits=[
@@ -151,14 +144,12 @@ training_step.mistake(
     "each step is one batch late.",
     change="Call `loss.backward()` before `optimizer.step()`.",
 )
-
 training_step.mistake(
     "the labels are smoothed",
     edits=[("ignore_index=pad", "ignore_index=pad, label_smoothing=0.1")],
     observed="The loss is higher than wanted: it has a floor.",
     change="Leave `label_smoothing` out; here the plain loss is asked for.",
 )
-
 training_step.mistake(
     "it is the broken step, with all its bugs",
     edits=[

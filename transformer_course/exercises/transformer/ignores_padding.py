@@ -59,7 +59,6 @@ ignores_padding.mistake(
     observed="A right model with `pad_id=3` fails: there, 0 is a word, and words may be read.",
     change="Use `network.config.pad_id`.",
 )
-
 ignores_padding.mistake(
     "the padding stands in front",
     edits=[("(0, 2)", "(2, 0)"), ("after[:, :2]", "after[:, -2:]")],
@@ -67,7 +66,6 @@ ignores_padding.mistake(
     "read. A model without positional encodings passes.",
     change="Append the padding behind the words.",
 )
-
 ignores_padding.mistake(
     "the words of the source change too",
     edits=[("F.pad(source, behind", "F.pad(source[:, :-1], behind")],
@@ -75,7 +73,6 @@ ignores_padding.mistake(
     "padding is changed there, such as a word that gives way to it.",
     change="Keep all words, and append tokens of `network.config.pad_id` behind them.",
 )
-
 ignores_padding.mistake(
     "the target is never padded",
     edits=[("F.pad(target, behind, value=pad_id)", "target")],
@@ -83,7 +80,6 @@ ignores_padding.mistake(
     "padding, and you gave it none.",
     change="Pad the target too, and compare the logits of its words.",
 )
-
 ignores_padding.mistake(
     "the source is never padded",
     edits=[("F.pad(source, behind, value=pad_id)", "source")],
@@ -91,7 +87,6 @@ ignores_padding.mistake(
     "cross-attention.",
     change="Pad the source too.",
 )
-
 ignores_padding.mistake(
     "only the memory is compared",
     edits=[
@@ -104,7 +99,6 @@ ignores_padding.mistake(
     "decoder reads the padding.",
     change="Compare the logits, which is what the whole model makes of it.",
 )
-
 ignores_padding.mistake(
     "rounding counts as a difference",
     edits=[("torch.allclose(before", "torch.equal(before"), (", atol=1e-5", "")],
@@ -112,25 +106,22 @@ ignores_padding.mistake(
     "are added in another order.",
     change="Allow for rounding: `torch.allclose(before, after, atol=1e-5)`.",
 )
-
-ignores_padding.shares(sees_no_future, "dropout stays on")
-
-ignores_padding.shares(sees_no_future, "the answer is the wrong way round")
-
+ignores_padding.shares(
+    sees_no_future,
+    "dropout stays on",
+    "the answer is the wrong way round",
+)
 ignores_padding.shares(
     sees_no_future,
     "every model passes",
     edits=[("torch.allclose(before, after[:, :2], atol=1e-5)", "True")],
 )
-
 ignores_padding.shares(
     sees_no_future,
     "no model passes",
     edits=[("torch.allclose(before, after[:, :2], atol=1e-5)", "False")],
 )
-
 ignores_padding.shares(sees_no_future, "the tolerance is too wide")
-
 ignores_padding.shares(
     sees_no_future,
     "only the best words are compared",

@@ -34,7 +34,6 @@ output_logits.mistake(
     "on their way in; here it would only make the softmax sharper.",
     change="Leave the factor out.",
 )
-
 output_logits.mistake(
     "the scores are divided by sqrt(d_model)",
     edits=[("vectors @ table", "vectors / table.shape[1] ** 0.5 @ table")],
@@ -42,7 +41,6 @@ output_logits.mistake(
     "scores; the output layer does not.",
     change="Leave the division out.",
 )
-
 output_logits.mistake(
     "probabilities come back instead of logits",
     edits=[("return vectors", "return (vectors"), ("table.T", "table.T).softmax(dim=-1)")],
@@ -50,35 +48,30 @@ output_logits.mistake(
     "fall to 0.",
     change="Leave the softmax out.",
 )
-
 output_logits.mistake(
     "log-probabilities come back instead of logits",
     edits=[("return vectors", "return (vectors"), ("table.T", "table.T).log_softmax(dim=-1)")],
     observed="No score is above 0, and the exponentials of a row sum to 1.",
     change="Leave `log_softmax` out: the loss takes it itself.",
 )
-
 output_logits.mistake(
     "the best token comes back instead of all scores",
     edits=[("return vectors", "return (vectors"), ("table.T", "table.T).argmax(dim=-1)")],
     observed="There is one number for each position; `vocab` numbers are wanted.",
     change="Leave `argmax` out.",
 )
-
 output_logits.mistake(
     "only the last position is scored",
     edits=[("return vectors", "return vectors[:, -1]")],
     observed="The axis of the positions is gone. In training, every position predicts a token.",
     change="Score all positions: `vectors`, not `vectors[:, -1]`.",
 )
-
 output_logits.mistake(
     "tokens and positions have changed places",
     edits=[("return vectors", "return (vectors"), ("table.T", "table.T).transpose(1, 2)")],
     observed="Your result has shape (batch, vocab, length): the axes are swapped.",
     change="The vectors come first: `vectors @ table.T`.",
 )
-
 output_logits.mistake(
     "the table lies on its side",
     edits=[("table.T", "table")],
@@ -86,7 +79,6 @@ output_logits.mistake(
     "the dot product with a column of the table.",
     change="Use `table.T`, so that each token's row meets the vector.",
 )
-
 output_logits.mistake(
     "the rows of the table are brought to length 1",
     edits=[("@ table.T", "@ F.normalize(table, dim=-1).T")],
@@ -94,7 +86,6 @@ output_logits.mistake(
     "length of a row is trained like its direction.",
     change="Use the rows as they are.",
 )
-
 output_logits.mistake(
     "it is the cosine instead of the dot product",
     edits=[

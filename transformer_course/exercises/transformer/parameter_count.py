@@ -64,7 +64,6 @@ parameter_count.mistake(
     "once.",
     change="Look at `config.tying`: three tables, two, or one.",
 )
-
 parameter_count.mistake(
     "the output layer is left out",
     edits=[("2 * config.target_vocab", "config.target_vocab")],
@@ -72,7 +71,6 @@ parameter_count.mistake(
     "numbers are missing.",
     change="Without tying, count the target's vocabulary twice.",
 )
-
 parameter_count.mistake(
     "all tables are left out",
     edits=[(" + rows[config.tying] * d_model", "")],
@@ -80,14 +78,12 @@ parameter_count.mistake(
     "18,944,000 of 63,082,496 numbers.",
     change="Add vocab x d_model for each table that is not shared.",
 )
-
 parameter_count.mistake(
     "the output layer has a bias",
     edits=[("rows[config.tying] * d_model", "rows[config.tying] * d_model + config.target_vocab")],
     observed="Your count is too high by one number for each token of the target.",
     change="Leave it out: a table shared with embeddings has no place for a bias.",
 )
-
 parameter_count.mistake(
     "the positional encodings are counted",
     edits=[
@@ -99,7 +95,6 @@ parameter_count.mistake(
     observed="Your count grows with `max_len`. Sinusoids are computed, not trained.",
     change="Leave them out.",
 )
-
 parameter_count.mistake(
     "attention has no biases",
     edits=[("4 * (d_model * d_model + d_model)", "4 * (d_model * d_model)")],
@@ -107,14 +102,12 @@ parameter_count.mistake(
     "missing in each attention.",
     change="Count d_model x d_model + d_model for a projection.",
 )
-
 parameter_count.mistake(
     "attention has three matrices",
     edits=[("4 * (d_model", "3 * (d_model")],
     observed="The output projection, which mixes the heads, is missing.",
     change="Count four: for queries, keys, values and the output.",
 )
-
 parameter_count.mistake(
     "each head has matrices of the full width",
     edits=[("4 * (d_model", "(3 * config.heads + 1) * (d_model")],
@@ -122,56 +115,48 @@ parameter_count.mistake(
     "all heads together have one matrix.",
     change="Leave `heads` out of the count.",
 )
-
 parameter_count.mistake(
     "the feed-forward network has no biases",
     edits=[("d_model * d_ff + d_ff + d_model", "d_model * d_ff")],
     observed="d_ff + d_model numbers are missing in each layer.",
     change="Count the biases of both its layers.",
 )
-
 parameter_count.mistake(
     "the feed-forward network has one matrix",
     edits=[("2 * d_model * d_ff + d_ff + d_model", "d_model * d_ff + d_ff")],
     observed="It expands but never contracts: a matrix and its bias are missing in each layer.",
     change="Count d_model x d_ff + d_ff and d_ff x d_model + d_model.",
 )
-
 parameter_count.mistake(
     "norms have no parameters",
     edits=[("norm = 2 * d_model", "norm = 0")],
     observed="The gains and biases of the norms are missing.",
     change="Count 2 x d_model for each norm.",
 )
-
 parameter_count.mistake(
     "a norm has only a gain",
     edits=[("norm = 2 * d_model", "norm = d_model")],
     observed="d_model numbers are missing for each norm.",
     change="Count gain and bias: 2 x d_model.",
 )
-
 parameter_count.mistake(
     "a decoder layer has one attention",
     edits=[("2 * attention", "attention")],
     observed="The cross-attention of each decoder layer is missing.",
     change="A decoder layer has two: self-attention and cross-attention.",
 )
-
 parameter_count.mistake(
     "a decoder layer has two norms",
     edits=[("3 * norm", "2 * norm")],
     observed="2 x d_model numbers are missing in each decoder layer.",
     change="Each of its three sub-layers has a norm.",
 )
-
 parameter_count.mistake(
     "a decoder layer is counted like an encoder layer",
     edits=[("2 * attention", "attention"), ("3 * norm", "2 * norm")],
     observed="In each decoder layer the cross-attention and its norm are missing.",
     change="A decoder layer has two attentions, a feed-forward network and three norms.",
 )
-
 parameter_count.mistake(
     "the final norms of pre-norm are left out",
     edits=[("2 * norm if config.norm_first", "0 if config.norm_first")],
@@ -179,7 +164,6 @@ parameter_count.mistake(
     "missing.",
     change="Add two norms where `config.norm_first` is True.",
 )
-
 parameter_count.mistake(
     "post-norm has final norms too",
     edits=[(" if config.norm_first else 0", "")],
@@ -187,7 +171,6 @@ parameter_count.mistake(
     "with a norm already.",
     change="Add the two norms only where `config.norm_first` is True.",
 )
-
 parameter_count.mistake(
     "the decoder has as many layers as the encoder",
     edits=[("config.decoder_layers", "config.encoder_layers")],

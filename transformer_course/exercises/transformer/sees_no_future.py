@@ -58,7 +58,6 @@ sees_no_future.mistake(
     "is what they are made of.",
     change="Compare only positions before the first token that you change.",
 )
-
 sees_no_future.mistake(
     "an earlier token is changed",
     edits=[
@@ -70,7 +69,6 @@ sees_no_future.mistake(
     "in which tokens do not see one another passes.",
     change="Change a later token, and look at earlier positions.",
 )
-
 sees_no_future.mistake(
     "the source is changed",
     edits=[
@@ -81,7 +79,6 @@ sees_no_future.mistake(
     "that never reads the source passes.",
     change="Leave the source as it is, and change the target.",
 )
-
 sees_no_future.mistake(
     "only the first position is compared",
     edits=[("one[:, :3]", "one[:, :1]"), ("other[:, :3]", "other[:, :1]")],
@@ -89,7 +86,6 @@ sees_no_future.mistake(
     "token, and no later one.",
     change="Compare all positions before the changed token.",
 )
-
 sees_no_future.mistake(
     "now and then nothing is changed",
     edits=[("3, 6, 7]]", "3, torch.randint(1, 7, ()), 5]]")],
@@ -97,7 +93,6 @@ sees_no_future.mistake(
     "drawn at random is sometimes the one that stood there.",
     change="Make sure that the token is another one: `changed[:, -1] = target[:, -1] % 7 + 1`.",
 )
-
 sees_no_future.mistake(
     "dropout stays on",
     edits=[("    network.eval()\n", "")],
@@ -105,14 +100,12 @@ sees_no_future.mistake(
     "two runs agree.",
     change="Call `network.eval()` first.",
 )
-
 sees_no_future.mistake(
     "the answer is the wrong way round",
     edits=[("return torch.allclose", "return not torch.allclose")],
     observed="Right models get False and broken ones True.",
     change="Return True where nothing changes.",
 )
-
 sees_no_future.mistake(
     "every model passes",
     edits=[("torch.allclose(one[:, :3], other[:, :3], atol=1e-5)", "True")],
@@ -120,14 +113,12 @@ sees_no_future.mistake(
     "nothing, and `changed = ids` followed by `changed[:, -1] = 6` changes `ids` too.",
     change="Compare logits of two different inputs; make the second from `ids.clone()`.",
 )
-
 sees_no_future.mistake(
     "no model passes",
     edits=[("torch.allclose(one[:, :3], other[:, :3], atol=1e-5)", "False")],
     observed="Even a right model fails, and so do all others: what you compare is meant to differ.",
     change="Compare only logits which the change must not reach.",
 )
-
 sees_no_future.mistake(
     "the tolerance is too wide",
     edits=[("atol=1e-5", "atol=0.1")],
@@ -135,7 +126,6 @@ sees_no_future.mistake(
     "0.00001, in single precision too.",
     change="Use a tolerance such as `atol=1e-5`.",
 )
-
 sees_no_future.mistake(
     "only the best words are compared",
     edits=[

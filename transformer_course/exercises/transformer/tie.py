@@ -90,7 +90,6 @@ tie.mistake(
     "a weight, or a new network, changes nothing in the one you were given.",
     change="Assign to the attribute of the module: `network.output.weight = ...`.",
 )
-
 tie.mistake(
     "the source has a table of its own",
     edits=[("network.source_embeddings.table.weight = weight", "source_table = weight")],
@@ -98,21 +97,18 @@ tie.mistake(
     "two-way tying, for two vocabularies.",
     change="Give the same parameter to `network.source_embeddings.table.weight`.",
 )
-
 tie.mistake(
     "the output has a table of its own",
     edits=[("network.output.weight = weight", "output_table = weight")],
     observed="Both embeddings share one parameter; the output layer does not.",
     change="Give the same parameter to `network.output.weight`.",
 )
-
 tie.mistake(
     "the target has a table of its own",
     edits=[("network.target_embeddings.table.weight", "network.source_embeddings.table.weight")],
     observed="Source and output share one parameter; the target's embeddings do not.",
     change="Give the same parameter to `network.target_embeddings.table.weight`.",
 )
-
 tie.mistake(
     "the tables are copies",
     edits=[
@@ -126,7 +122,6 @@ tie.mistake(
     "training step. Copying numbers, or assigning to `.data`, does not make them one.",
     change="Do not clone or copy: assign the parameter itself.",
 )
-
 tie.mistake(
     "the numbers are shared, the parameters are not",
     edits=[
@@ -141,7 +136,6 @@ tie.mistake(
     "`nn.Parameter(...)` do that.",
     change="Assign the parameter itself: `one.weight = other.weight`.",
 )
-
 tie.mistake(
     "the output's table stays",
     edits=[
@@ -152,7 +146,6 @@ tie.mistake(
     "embeddings should be at the start: `nn.Linear` has an initialisation of its own.",
     change="Keep the table of the embeddings, and give it to the output layer.",
 )
-
 tie.mistake(
     "the shared table is a new one",
     edits=[
@@ -166,7 +159,6 @@ tie.mistake(
     "with 1000 tokens starts at a loss near 70; with those of its embeddings, near 7.5.",
     change="Keep the target's table, which is initialised for both uses.",
 )
-
 tie.mistake(
     "the output gets the table on its side",
     edits=[("network.output.weight = weight", "network.output.weight = nn.Parameter(weight.T)")],

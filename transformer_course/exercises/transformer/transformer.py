@@ -148,14 +148,12 @@ Transformer.mistake(
     "logits stay the same.",
     change="Pass the source's embeddings through `self.source_positions`.",
 )
-
 Transformer.mistake(
     "the target has no positional encoding",
     edits=[("self.target_positions(self.target_embeddings", "(self.target_embeddings")],
     observed="A target of one word, repeated, gets the same logits at every position.",
     change="Pass the target's embeddings through `self.target_positions`.",
 )
-
 Transformer.mistake(
     "there are no positional encodings",
     edits=[
@@ -166,7 +164,6 @@ Transformer.mistake(
     "nothing, and a repeated word of the target gets the same logits everywhere.",
     change="Pass the embeddings of either side through its positions.",
 )
-
 Transformer.mistake(
     "the embeddings are scaled twice",
     edits=[
@@ -177,7 +174,6 @@ Transformer.mistake(
     "of the right size.",
     change="Leave the factor out: `model.Embeddings` multiplies by sqrt(d_model) itself.",
 )
-
 Transformer.mistake(
     "target ids are looked up in the source's table",
     edits=[("self.target_embeddings(target_ids)", "self.source_embeddings(target_ids)")],
@@ -196,7 +192,6 @@ Transformer.mistake(
     change="Call `self.encoder(x, source_mask)` with "
     "`model.padding_mask(source_ids, self.config.pad_id)`.",
 )
-
 Transformer.mistake(
     "cross-attention has no mask",
     edits=[("memory, source_mask, target_mask", "memory, None, target_mask")],
@@ -204,7 +199,6 @@ Transformer.mistake(
     "the logits, though not the memory of its words.",
     change="Hand the decoder the padding mask of `source_ids` as `source_mask`.",
 )
-
 Transformer.mistake(
     "the source's padding is never masked",
     edits=[
@@ -214,7 +208,6 @@ Transformer.mistake(
     observed="Encoder and decoder both attend to the source's padding.",
     change="Give `model.padding_mask(source_ids, self.config.pad_id)` to both.",
 )
-
 Transformer.mistake(
     "there is no causal mask",
     edits=[("model.target_mask(target_ids", "model.padding_mask(target_ids")],
@@ -222,7 +215,6 @@ Transformer.mistake(
     "decoder reads the words that it must predict.",
     change="Use `model.target_mask`, which allows only what padding and causal mask both allow.",
 )
-
 Transformer.mistake(
     "the target's padding is not masked",
     edits=[("source_mask, target_mask", "source_mask, model.causal_mask(target_ids.shape[1])")],
@@ -230,14 +222,12 @@ Transformer.mistake(
     "With padding in front, every word attends to it.",
     change="Use `model.target_mask`, which holds both masks.",
 )
-
 Transformer.mistake(
     "the target has no mask",
     edits=[("source_mask, target_mask", "source_mask, None")],
     observed="Every position of the target sees every other, later words and padding included.",
     change="Hand the decoder `model.target_mask(target_ids, self.config.pad_id)`.",
 )
-
 Transformer.mistake(
     "there are no masks at all",
     edits=[
@@ -247,7 +237,6 @@ Transformer.mistake(
     observed="Padding and later words are read like any others.",
     change="Make both masks from the ids, with `model.padding_mask` and `model.target_mask`.",
 )
-
 Transformer.mistake(
     "the causal mask is off by one",
     edits=[
@@ -264,7 +253,6 @@ Transformer.mistake(
     change="A position sees itself and earlier ones: `tril()` without an argument, or "
     "`model.causal_mask`.",
 )
-
 Transformer.mistake(
     "the source has a causal mask too",
     edits=[
@@ -277,7 +265,6 @@ Transformer.mistake(
     "first word is written, so nothing needs to be hidden there.",
     change="Give the encoder the padding mask alone.",
 )
-
 Transformer.mistake(
     "the decoder's masks have changed places",
     edits=[("source_mask, target_mask", "target_mask, source_mask")],
@@ -285,7 +272,6 @@ Transformer.mistake(
     "have one length, and there the words of the target see their own future.",
     change="The order is `self.decoder(x, memory, source_mask, target_mask)`.",
 )
-
 Transformer.mistake(
     "the memory is masked by the target's padding",
     edits=[
@@ -298,7 +284,6 @@ Transformer.mistake(
     "target have one length.",
     change="Make `source_mask` from `source_ids`: that is why `decode` gets them.",
 )
-
 Transformer.mistake(
     "0 is taken for the padding",
     edits=[
@@ -319,7 +304,6 @@ Transformer.mistake(
     "the encoder's parameters get no gradient.",
     change="Pass them through `self.encoder`.",
 )
-
 Transformer.mistake(
     "the decoder reads the target's vectors instead of the memory",
     edits=[("self.decoder(x, memory", "self.decoder(x, x")],
@@ -327,7 +311,6 @@ Transformer.mistake(
     "fit. With equal lengths the words of the source have no effect.",
     change="The decoder's second argument is the memory: `self.decoder(x, memory, ...)`.",
 )
-
 Transformer.mistake(
     "`decode` does not use the memory that it is given",
     edits=[("self.decoder(x, memory", "self.decoder(x, self.encode(source_ids)")],
@@ -335,7 +318,6 @@ Transformer.mistake(
     "translating, that would run the encoder once for each word.",
     change="Give `memory`, the argument, to the decoder.",
 )
-
 Transformer.mistake(
     "no gradient reaches the encoder",
     edits=[("self.encode(source_ids)", "self.encode(source_ids).detach()")],
@@ -343,7 +325,6 @@ Transformer.mistake(
     "gradient: `detach()` or `torch.no_grad()` cuts it off, and they would never be trained.",
     change="Hand the memory on as it is.",
 )
-
 Transformer.mistake(
     "the last token of the target is dropped",
     edits=[("self.decode(target_ids,", "self.decode(target_ids[:, :-1],")],
@@ -351,7 +332,6 @@ Transformer.mistake(
     "made; here it would be made twice.",
     change="Decode all of `target_ids`.",
 )
-
 Transformer.mistake(
     "source and target have changed places",
     edits=[
@@ -374,14 +354,12 @@ Transformer.mistake(
     "would keep it above 1.46, however long the training.",
     change="Return `self.output(x)` without a softmax.",
 )
-
 Transformer.mistake(
     "log-probabilities come back instead of logits",
     edits=[("target_mask))", "target_mask)).log_softmax(dim=-1)")],
     observed="No logit is above 0, and the exponentials of a row sum to 1.",
     change="Return `self.output(x)`; the loss takes `log_softmax` itself.",
 )
-
 Transformer.mistake(
     "the output layer is missing",
     edits=[("return self.output(", "return (")],
