@@ -10,7 +10,12 @@ from tools.twins import lesson_twins, read_twin
 
 # Too long to run twice here; they are run with the notebooks.
 TRAINING = {"07_toy_translation", "09_real_translation"}
-LESSONS = [twin for twin in lesson_twins() if twin.stem not in TRAINING]
+SAMPLE = {"01_positional_encoding", "06_transformer"}
+LESSONS = [
+    pytest.param(twin, marks=() if twin.stem in SAMPLE else pytest.mark.exhaustive, id=twin.stem)
+    for twin in lesson_twins()
+    if twin.stem not in TRAINING
+]
 
 # A terminal's shell, which draws no pictures. Each cell that asserts something is run twice, with
 # the cells since the last one before it: so a learner comes back to a claim to see it again.
@@ -33,7 +38,7 @@ for source in json.load(sys.stdin):
 """
 
 
-@pytest.mark.parametrize("twin", LESSONS, ids=lambda twin: twin.stem)
+@pytest.mark.parametrize("twin", LESSONS)
 def test_cells_can_be_run_again_without_a_network(twin, tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path))
     cells = [cell.source for cell in read_twin(twin).cells if cell.cell_type == "code"]

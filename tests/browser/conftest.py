@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 from tools.twins import ROOT
@@ -52,14 +53,24 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the book from the stored notebooks; a warning fails the build."""
-    output = tmp_path_factory.mktemp("book")
+    """Build the book from the stored notebooks, once for all processes; a warning is an error."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    html = shared / "book" / "_build" / "html"
+    with FileLock(shared / "book.lock"):
+        if not (shared / "book" / "is-built").exists():
+            build_book(shared / "book")
+            (shared / "book" / "is-built").touch()
+    return html
+
+
+def build_book(output: Path) -> None:
     program = Path(sys.executable).with_name("jupyter-book")
     options = "--config book/_config.yml --toc book/_toc.yml -W --keep-going --path-output"
     command = [program, "build", ".", *options.split(), output]
     build = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert build.returncode == 0, build.stdout + build.stderr
-    return output / "_build" / "html"
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -79,7 +90,9 @@ def served(folder: Path) -> Iterator[str]:
         server.shutdown()
 
 
-@pytest.fixture(scope="module", params=["server", "folder"])
+@pytest.fixture(
+    scope="module", params=["server", pytest.param("folder", marks=pytest.mark.exhaustive)]
+)
 def address(request: pytest.FixtureRequest, site: Path) -> Iterator[str]:
     """Return where the book stands, once behind a web server and once as plain files."""
     if request.param == "folder":

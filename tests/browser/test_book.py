@@ -1,12 +1,18 @@
-"""The built book as readers open it: from a web server and from a folder, without a network."""
+"""The built book as readers open it: from a web server and from a folder, without a network.
+
+Among them are readers who use a keyboard, a screen reader or a printer.
+"""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import yaml
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
+from tests.browser.conftest import settle, watched
 from tools.links import broken_links, read_pages
 from tools.twins import ROOT
 from transformer_course.plots.renderer import VEGA_LITE
@@ -16,6 +22,8 @@ CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
 LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
 PAGES = [TOC["root"], *CHAPTERS]
 PHONE = {"width": 390, "height": 844}
+GRAVE = {"serious", "critical"}
+CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
 HEAVIEST = 5e6  # bytes before any compression, for a reader who comes for the first time
 
 
@@ -83,15 +91,66 @@ def test_every_image_says_what_it_shows(visit):
         assert text and not text.endswith((".png", ".svg"))
 
 
+def violations(page, options=None) -> list[str]:
+    """Return the grave violations that axe-core finds, each with the element it concerns."""
+    found = Axe().run(page, options=options or {"resultTypes": ["violations"]}).response
+    return [
+        f"{violation['id']}: {node['html'][:200]}"
+        for violation in found["violations"]
+        if violation["impact"] in GRAVE
+        for node in violation["nodes"]
+    ]
+
+
 def test_page_fits_a_phone(visit):
+    usual = visit.page.viewport_size
     visit.page.set_viewport_size(PHONE)
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    visit.page.set_viewport_size(usual)
 
 
-def test_front_page_leads_to_every_lesson(browser: Browser, site: Path) -> None:
+@pytest.mark.timeout(120)
+def test_axe_finds_no_grave_violation(visit):
+    assert violations(visit.page) == []
+
+
+def test_headings_do_not_skip_a_level(visit):
+    levels = visit.page.locator("article :is(h1, h2, h3, h4)").evaluate_all(
+        "headings => headings.map(heading => Number(heading.tagName[1]))"
+    )
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(below - above <= 1 for above, below in pairwise(levels))
+
+
+def test_what_is_printed_has_a_title_and_no_navigation(visit):
+    visit.page.emulate_media(media="print")
+    try:
+        assert not visit.page.locator(".bd-sidebar-primary").is_visible()
+        assert visit.page.locator("h1:visible").count() == 1  # the theme prints a title of its own
+    finally:
+        visit.page.emulate_media(media="screen")
+
+
+@pytest.mark.timeout(120)
+def test_the_dark_theme_has_contrast_too(visit):
+    visit.page.evaluate(
+        "localStorage.setItem('mode', 'dark'); localStorage.setItem('theme', 'dark')"
+    )
+    visit.page.reload()
+    settle(visit.page)
+    assert visit.page.locator("html").get_attribute("data-theme") == "dark"
+    assert violations(visit.page, CONTRAST) == []
+
+
+def test_the_folder_opens_on_a_front_page_that_leads_to_every_lesson(
+    browser: Browser, site: Path
+) -> None:
     with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{site.as_uri()}/index.html")
-        page.wait_for_url(f"**/{TOC['root']}.html")
+        visit = watched(context, "index", None)
+        visit.page.goto(f"{site.as_uri()}/index.html")
+        visit.page.wait_for_url(f"**/{TOC['root']}.html")
         for lesson in LESSONS:
-            assert page.locator(f'article a[href$="{lesson}.html"]').count() > 0
+            assert visit.page.locator(f'article a[href$="{lesson}.html"]').count() > 0
+        visit.page.goto(f"{site.as_uri()}/{LESSONS[1]}.html")
+        visit.page.locator("figure.chart canvas").first.wait_for()
+        assert visit.strangers == [] and visit.complaints == []
