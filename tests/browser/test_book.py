@@ -21,6 +21,13 @@ TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
 LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
 PAGES = [TOC["root"], *CHAPTERS]
+# axe-core takes seconds for a page; each kind of page is looked at in every run.
+KINDS = {TOC["root"], "book/live_translator", "book/glossary", "notebooks/02_attention"}
+each_kind = pytest.mark.parametrize(
+    "visit",
+    [page if page in KINDS else pytest.param(page, marks=pytest.mark.exhaustive) for page in PAGES],
+    indirect=True,
+)
 PHONE = {"width": 390, "height": 844}
 GRAVE = {"serious", "critical"}
 CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
@@ -110,6 +117,7 @@ def test_page_fits_a_phone(visit):
 
 
 @pytest.mark.timeout(120)
+@each_kind
 def test_axe_finds_no_grave_violation(visit):
     assert violations(visit.page) == []
 
@@ -132,6 +140,7 @@ def test_what_is_printed_has_a_title_and_no_navigation(visit):
 
 
 @pytest.mark.timeout(120)
+@each_kind
 def test_the_dark_theme_has_contrast_too(visit):
     visit.page.evaluate(
         "localStorage.setItem('mode', 'dark'); localStorage.setItem('theme', 'dark')"
