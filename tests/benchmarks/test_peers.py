@@ -21,7 +21,7 @@ from benchmarks.peers import (
 from benchmarks.training_speed import FAST, KINDS, MARIAN, TEXTBOOK, TORCH_PAPER, Contestant
 from transformer_course.model import Transformer, TransformerConfig
 from transformer_course.translation import BOS, EOS, PAD
-from transformer_course.translation.batches import Batch
+from transformer_course.translation.corpora.batches import Batch
 
 VOCAB = 23
 # Sizes are all different, so that no axis can be taken for another.

@@ -14,9 +14,8 @@ from transformer_course.model import (
     Transformer,
     TransformerConfig,
     capture_attention,
-    inference_mode,
+    evaluating,
 )
-from transformer_course.translation.batches import Batch, EncodedPair, pad_rows
 from transformer_course.translation.checkpoints import (
     CheckpointError,
     read_json,
@@ -24,11 +23,10 @@ from transformer_course.translation.checkpoints import (
     write_json,
     write_tensors,
 )
-from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.decoding import beam_search, greedy
-from transformer_course.translation.fast_decoding import FastDecoding
-from transformer_course.translation.subwords import SubwordTokenizer, learn_subwords
-from transformer_course.translation.text import (
+from transformer_course.translation.corpora.batches import Batch, EncodedPair, pad_rows
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
+from transformer_course.translation.corpora.vocabulary import (
     BOS,
     EOS,
     PAD,
@@ -37,6 +35,9 @@ from transformer_course.translation.text import (
     Vocabulary,
     WordTokenizer,
 )
+from transformer_course.translation.decoding.beam import beam_search
+from transformer_course.translation.decoding.fast_decoding import FastDecoding
+from transformer_course.translation.decoding.next_token import greedy
 
 CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
@@ -186,7 +187,7 @@ class Translator:
         for start in range(0, len(encoded), batch_size):
             chunk = encoded[start : start + batch_size]
             batch = self.batch(chunk)
-            with inference_mode(self.model), capture_attention(self.model) as maps:
+            with evaluating(self.model), capture_attention(self.model) as maps:
                 self.model(batch.source, batch.target_in)
             layers = range(self.model.config.decoder_layers)
             weights = [maps[f"decoder.layers.{layer}.cross_attention"] for layer in layers]
