@@ -19,7 +19,6 @@ from transformer_course.model import Transformer
 from transformer_course.translation.corpora.batches import pad_rows
 from transformer_course.translation.decoding.beam import beam_search
 from transformer_course.translation.decoding.cached import CachedDecoder
-from transformer_course.translation.decoding.fast_decoding import FastDecoding
 from transformer_course.translation.decoding.next_token import MakeDecoder, greedy
 from transformer_course.translation.decoding.prefix_scorers import UncachedDecoder
 
@@ -33,7 +32,7 @@ SENTENCES = {1: 10, 100: 100}  # in a round
 # them; more than this share of other sentences is a mistake.
 LARGEST_DIFFERENCE = 0.02
 
-UNCACHED, CACHED, FAST = "ours, without cache", "ours, plain cache", "ours, fast cache"
+UNCACHED, CACHED = "ours, without cache", "ours"
 HUGGING_FACE, CTRANSLATE2 = "Hugging Face generate", "CTranslate2"
 BASELINES = (HUGGING_FACE, CTRANSLATE2)
 
@@ -122,7 +121,6 @@ def contestants(model: Transformer, folder: Path, threads: int) -> dict[str, Tra
     programs = {
         UNCACHED: ours(model, UncachedDecoder),
         CACHED: ours(model, CachedDecoder),
-        FAST: ours(model, FastDecoding(model)),
     }
     if installed("transformers"):
         programs[HUGGING_FACE] = hugging_face(model)

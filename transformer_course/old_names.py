@@ -11,6 +11,7 @@ OLD_NAMES = {
     "model.invariance": "invariance.properties",
     "model.memory_summary": "costs:memory_summary",
     "model.parameter_summary": "costs:parameter_summary",
+    "translation.FastDecoding": "old_names:fast_decoding",
     "translation.Decoder": "translation:PrefixScorer",
     "translation.batches": "translation.corpora.batches",
     "translation.cached_decoder": "translation.decoding",
@@ -31,3 +32,8 @@ def old_names_of(package: str) -> Callable[[str], Any]:
         return pkgutil.resolve_name(f"{COURSE}.{OLD_NAMES[old]}")
 
     return find
+
+
+def fast_decoding(_model: Any) -> type:
+    """Return the decoder with a cache, which is as fast now as the one that this made."""
+    return pkgutil.resolve_name(f"{COURSE}.translation:CachedDecoder")

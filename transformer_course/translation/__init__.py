@@ -31,7 +31,6 @@ from transformer_course.translation.decoding.beam import (
     search,
 )
 from transformer_course.translation.decoding.cached import CachedDecoder
-from transformer_course.translation.decoding.fast_decoding import FastDecoding
 from transformer_course.translation.decoding.forced import sequence_log_probability
 from transformer_course.translation.decoding.next_token import (
     greedy,
@@ -88,7 +87,6 @@ __all__ = [
     "CachedDecoder",
     "Corpus",
     "DownloadError",
-    "FastDecoding",
     "Hypothesis",
     "PrefixDecoder",
     "PrefixScorer",

@@ -36,7 +36,6 @@ from transformer_course.translation.corpora.vocabulary import (
     WordTokenizer,
 )
 from transformer_course.translation.decoding.beam import beam_search
-from transformer_course.translation.decoding.fast_decoding import FastDecoding
 from transformer_course.translation.decoding.next_token import greedy
 
 CONFIG_FILE = "config.json"
@@ -158,21 +157,18 @@ class Translator:
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
         translations = [""] * len(sentences)
-        decoder = FastDecoding(self.model)
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
-            for number, ids in zip(numbers, self._decode(source_ids, beam, decoder), strict=True):
+            for number, ids in zip(numbers, self._decode(source_ids, beam), strict=True):
                 translations[number] = self.target.decode(ids)
         return translations
 
-    def _decode(
-        self, source_ids: Int[Tensor, "batch source"], beam: int, decoder: FastDecoding
-    ) -> list[Sequence[int]]:
+    def _decode(self, source_ids: Int[Tensor, "batch source"], beam: int) -> list[Sequence[int]]:
         source_ids = source_ids.to(self.device)
         if beam == 1:
-            return greedy(self.model, source_ids, BOS, EOS, decoder=decoder).tolist()
-        best = beam_search(self.model, source_ids, BOS, EOS, beam, decoder=decoder)
+            return greedy(self.model, source_ids, BOS, EOS).tolist()
+        best = beam_search(self.model, source_ids, BOS, EOS, beam)
         return [hypotheses[0].tokens for hypotheses in best]
 
     def cross_attention(

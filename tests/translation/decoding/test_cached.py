@@ -13,13 +13,7 @@ from transformer_course.model import (
     evaluating,
     silenced_heads,
 )
-from transformer_course.translation.decoding import fast_decoding
-from transformer_course.translation.decoding.cached import CachedDecoder
-from transformer_course.translation.decoding.fast_decoding import (
-    BLOCK,
-    FastDecoding,
-    encode_by_length,
-)
+from transformer_course.translation.decoding.cached import BLOCK, CachedDecoder, packed
 from transformer_course.translation.decoding.prefix_scorers import (
     PrefixDecoder,
     PrefixScorer,
@@ -39,12 +33,7 @@ SOURCE = SOURCES["padded"]
 MakeDecoder = Callable[[Transformer, Tensor], PrefixScorer]
 
 
-def fast(model: Transformer, source_ids: Tensor) -> PrefixScorer:
-    return FastDecoding(model)(model, source_ids)
-
-
-both_caches = pytest.mark.parametrize("cached", [CachedDecoder, fast])
-all_decoders = pytest.mark.parametrize("decoder", [UncachedDecoder, CachedDecoder, fast])
+all_decoders = pytest.mark.parametrize("decoder", [UncachedDecoder, CachedDecoder])
 
 
 def words(rows: int, seed: int) -> Tensor:
@@ -62,25 +51,23 @@ def check_steps(decoders: list[PrefixScorer], rows: int, steps: int, atol: float
             torch.testing.assert_close(logits, expected, rtol=0, atol=atol)
 
 
-@both_caches
 @both_norm_orders
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_every_step_equals_a_pass_over_the_whole_prefix(
-    cached: MakeDecoder, norm_first: bool, positions: str, source: Tensor
+    norm_first: bool, positions: str, source: Tensor
 ) -> None:
     model = small_model(max_len=MAX_LEN, norm_first=norm_first, positions=positions)
     with evaluating(model):
-        decoders = [UncachedDecoder(model, source), cached(model, source)]
+        decoders = [UncachedDecoder(model, source), CachedDecoder(model, source)]
         check_steps(decoders, rows=3, steps=MAX_LEN)
 
 
-@both_caches
 @both_norm_orders
-def test_single_precision_is_as_good_as_its_digits(cached: MakeDecoder, norm_first: bool) -> None:
+def test_single_precision_is_as_good_as_its_digits(norm_first: bool) -> None:
     model = small_model(max_len=MAX_LEN, norm_first=norm_first).float()
     with evaluating(model):
-        decoders = [UncachedDecoder(model, SOURCE), cached(model, SOURCE)]
+        decoders = [UncachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)]
         check_steps(decoders, rows=3, steps=MAX_LEN, atol=1e-5)
 
 
@@ -89,14 +76,11 @@ def test_single_precision_is_as_good_as_its_digits(cached: MakeDecoder, norm_fir
     [[2, 1, 0], [0, 0, 1, 1, 2, 2], [0, 1, 1, 1], [1], [0, 2], [2, 0, 0], [1, 0, 1, 2, 2, 2, 0]],
     ids=str,
 )
-@both_caches
 @both_norm_orders
-def test_rows_continue_what_their_parents_read(
-    cached: MakeDecoder, norm_first: bool, parents: list[int]
-) -> None:
+def test_rows_continue_what_their_parents_read(norm_first: bool, parents: list[int]) -> None:
     model = small_model(norm_first=norm_first)
     with evaluating(model):
-        decoders = [UncachedDecoder(model, SOURCE), cached(model, SOURCE)]
+        decoders = [UncachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)]
         check_steps(decoders, rows=3, steps=3)
         for decoder in decoders:
             decoder.reorder(torch.tensor(parents))
@@ -118,7 +102,7 @@ def reorderings(draw: st.DrawFn) -> list[list[int]]:
 def test_rows_may_be_rearranged_again_and_again(reorderings: list[list[int]]) -> None:
     model = small_model()
     with evaluating(model):
-        decoders = [make(model, SOURCE) for make in (UncachedDecoder, CachedDecoder, fast)]
+        decoders = [make(model, SOURCE) for make in (UncachedDecoder, CachedDecoder)]
         for parents in [[0, 1, 2], *reorderings]:
             for decoder in decoders:
                 decoder.reorder(torch.tensor(parents))
@@ -149,32 +133,29 @@ def test_source_is_projected_once_and_each_target_position_once() -> None:
     with (
         evaluating(model),
         lengths_read(layer.cross_attention.key_projection) as source_keys,
-        lengths_read(layer.self_attention.value_projection) as target_values,
-        lengths_read(layer.feed_forward) as positions,
+        lengths_read(layer.add_norm_self_attention) as positions,
     ):
         decoder = CachedDecoder(model, SOURCE)
         assert source_keys == [5]
-        assert target_values == [0]  # the empty cache
-        check_steps([decoder], rows=3, steps=4)
+        for step in range(1, 5):
+            check_steps([decoder], rows=3, steps=1)
+            assert [kept.shape[2] for kept in decoder.layers[1].target] == [step, step]
     assert source_keys == [5]
-    assert target_values == [0, 1, 1, 1, 1]
     assert positions == [1, 1, 1, 1]
 
 
-@both_caches
-def test_each_sentence_begins_with_a_fresh_cache(cached: MakeDecoder) -> None:
+def test_each_sentence_begins_with_a_fresh_cache() -> None:
     model = small_model()
     with evaluating(model):
-        make = FastDecoding(model) if cached is fast else cached
-        check_steps([make(model, SOURCE)], rows=3, steps=3)
-        check_steps([UncachedDecoder(model, SOURCE), make(model, SOURCE)], rows=3, steps=3)
+        check_steps([CachedDecoder(model, SOURCE)], rows=3, steps=3)
+        decoders = [UncachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)]
+        check_steps(decoders, rows=3, steps=3)
 
 
-@both_caches
-def test_silenced_heads_are_silent_here_too(cached: MakeDecoder) -> None:
+def test_silenced_heads_are_silent_here_too() -> None:
     model = small_model()
     with evaluating(model):
-        decoder, usual = cached(model, SOURCE), cached(model, SOURCE)
+        decoder, usual = CachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)
         heads = [("decoder.layers.0.self_attention", 1), ("decoder.layers.1.cross_attention", 3)]
         with silenced_heads(model, heads):
             check_steps([UncachedDecoder(model, SOURCE), decoder], rows=3, steps=3)
@@ -183,11 +164,10 @@ def test_silenced_heads_are_silent_here_too(cached: MakeDecoder) -> None:
         assert (silenced - usual.step(words(3, 3))).abs().max() > 1e-3
 
 
-@both_caches
-def test_attention_can_be_captured(cached: MakeDecoder) -> None:
+def test_attention_can_be_captured() -> None:
     model = small_model()
     with evaluating(model):
-        decoder, uncached = cached(model, SOURCE), UncachedDecoder(model, SOURCE)
+        decoder, uncached = CachedDecoder(model, SOURCE), UncachedDecoder(model, SOURCE)
         check_steps([decoder, uncached], rows=3, steps=2)
         with capture_attention(model) as maps:
             decoder.step(words(3, 2))
@@ -223,10 +203,45 @@ def test_dropout_is_refused(decoder: MakeDecoder) -> None:
         decoder(model, SOURCE)
 
 
-def test_weights_of_another_model_are_refused() -> None:
-    model, other = small_model(), small_model(seed=1)
-    with pytest.raises(ValueError, match=r"another model. Make one for this model"):
-        FastDecoding(other)(model, SOURCE)
+def change_in_place(model: Transformer) -> None:
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(1.5)
+
+
+def load_others(model: Transformer) -> None:
+    model.load_state_dict(small_model(seed=1).state_dict())
+
+
+def take_a_step(model: Transformer) -> None:
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=True)
+    model(SOURCE, SOURCE).square().mean().backward()
+    optimizer.step()
+
+
+@pytest.mark.parametrize("change", [change_in_place, load_others, take_a_step, Transformer.float])
+def test_changed_weights_are_seen(change: Callable[[Transformer], object]) -> None:
+    model = small_model()
+    with evaluating(model):
+        check_steps([CachedDecoder(model, SOURCE)], rows=3, steps=1)
+    change(model)
+    with evaluating(model):
+        decoders = [UncachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)]
+        check_steps(decoders, rows=3, steps=2, atol=1e-5 if change is Transformer.float else 1e-10)
+
+
+def test_weights_are_copied_once() -> None:
+    model = small_model()
+    assert packed(model.output) is packed(model.output)
+
+
+def test_model_made_in_inference_mode_decodes() -> None:
+    with torch.inference_mode():
+        model = small_model()
+        for _ in range(2):
+            decoders = [UncachedDecoder(model, SOURCE), CachedDecoder(model, SOURCE)]
+            check_steps(decoders, rows=3, steps=2)
+            model.output.weight.mul_(2)
 
 
 def test_prefix_decoder_asks_for_each_rows_prefix_behind_the_begin_token() -> None:
@@ -243,16 +258,3 @@ def test_prefix_decoder_asks_for_each_rows_prefix_behind_the_begin_token() -> No
     decoder.reorder(torch.tensor([1, 1, 0]))
     assert decoder.step(torch.tensor([7, 8, 9])).tolist() == [[0, 2], [0, 2], [0, 2]]
     assert asked == [(), (), (5,), (6,), (6, 7), (6, 8), (5, 9)]
-
-
-@pytest.mark.parametrize("bucket", [1, 2, 3])
-def test_sentences_encoded_by_length_are_the_same(
-    bucket: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fast_decoding, "BUCKET", bucket)
-    model = small_model()
-    source = torch.tensor([[5, 6, 7, 8], [9, PAD, PAD, PAD], [4, 3, PAD, PAD], [PAD] * 4])
-    real = source != PAD
-    with torch.no_grad():
-        memory, expected = encode_by_length(model, source), model.encode(source)
-    torch.testing.assert_close(memory[real], expected[real])

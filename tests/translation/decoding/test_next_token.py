@@ -10,13 +10,16 @@ from torch import Tensor
 
 from transformer_course.model import Transformer, evaluating
 from transformer_course.translation.decoding.cached import CachedDecoder
-from transformer_course.translation.decoding.fast_decoding import FastDecoding
 from transformer_course.translation.decoding.next_token import (
     greedy,
     next_token_probabilities,
     sample,
 )
-from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder, UncachedDecoder
+from transformer_course.translation.decoding.prefix_scorers import (
+    PrefixDecoder,
+    PrefixScorer,
+    UncachedDecoder,
+)
 
 from ...model.small import PAD, VOCAB, both_norm_orders, small_model
 from .searches import (
@@ -35,8 +38,8 @@ from .searches import (
 class Compared:
     """Steps two decoders and holds their logits against each other."""
 
-    def __init__(self, model: Transformer, source_ids: Tensor, cached: type, atol: float) -> None:
-        self.decoders = UncachedDecoder(model, source_ids), cached(model, source_ids)
+    def __init__(self, model: Transformer, source_ids: Tensor, atol: float) -> None:
+        self.decoders = UncachedDecoder(model, source_ids), CachedDecoder(model, source_ids)
         self.atol = atol
         self.steps = 0
 
@@ -53,25 +56,23 @@ class Compared:
 
 @all_methods
 @both_norm_orders
-@pytest.mark.parametrize("fast", [False, True], ids=["cached", "fast"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_every_step_of_every_method_equals_the_uncached_one(
-    method: Callable, norm_first: bool, fast: bool, dtype: torch.dtype
+    method: Callable, norm_first: bool, dtype: torch.dtype
 ) -> None:
     model = small_model(max_len=MAX_LEN, norm_first=norm_first).to(dtype)
-    cached = FastDecoding(model) if fast else CachedDecoder
     made: list[Compared] = []
 
     def compared(model: Transformer, source_ids: Tensor) -> Compared:
-        made.append(Compared(model, source_ids, cached, 1e-5 if dtype.itemsize == 4 else 1e-10))
+        made.append(Compared(model, source_ids, 1e-5 if dtype.itemsize == 4 else 1e-10))
         return made[-1]
 
     settings = {"eos": likely_end(model), "max_length": 12}
     outputs = [
         method(model, SOURCE, **settings, decoder=decoder)
-        for decoder in (compared, cached, CachedDecoder, UncachedDecoder)
+        for decoder in (compared, CachedDecoder, UncachedDecoder)
     ]
-    assert outputs == outputs[:1] * 4
+    assert outputs == outputs[:1] * 3
     assert made[0].steps >= max(len(row) for row in outputs[0])
 
 
@@ -121,7 +122,7 @@ def test_padding_is_never_said(method: Callable, model: Transformer) -> None:
     likely = [0.0] * VOCAB
     likely[PAD], likely[5] = 30.0, 20.0
 
-    def padding_first(model: Transformer, source_ids: Tensor) -> Decoder:
+    def padding_first(model: Transformer, source_ids: Tensor) -> PrefixScorer:
         return PrefixDecoder(lambda prefix: likely, len(source_ids))
 
     assert method(model, SOURCE, max_length=3, decoder=padding_first) == [[5, 5, 5]] * 3
@@ -159,7 +160,7 @@ class Parrot:
         self.sentences = torch.tensor(sentences)
         self.rows: list[int] = []
 
-    def __call__(self, model: Transformer, source_ids: Tensor) -> Decoder:
+    def __call__(self, model: Transformer, source_ids: Tensor) -> PrefixScorer:
         return self
 
     def step(self, tokens: Tensor) -> Tensor:
@@ -331,7 +332,7 @@ def test_no_random_number_draws_an_impossible_token(
     possible = {0.0: 5, 1 - 2**-24: VOCAB - 2}[number]
     logits = [0.0 if token in (5, VOCAB - 2) else -math.inf for token in range(VOCAB)]
 
-    def two_words(model: Transformer, source_ids: Tensor) -> Decoder:
+    def two_words(model: Transformer, source_ids: Tensor) -> PrefixScorer:
         return PrefixDecoder(lambda prefix: logits, len(source_ids))
 
     drawn = by_sampling(small_model(), SOURCE, max_length=2, decoder=two_words)

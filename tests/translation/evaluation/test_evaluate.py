@@ -20,6 +20,9 @@ from transformer_course.translation.evaluation.metrics import (
 )
 from transformer_course.translation.translator import Translator
 
+# Alike but for one word, one capital and one full stop; no blank before the full stops.
+SAID = ["C'est un ami de Paul.", "Les deux chats dorment là.", "le roi chante"]
+WANTED = ["C'est l'ami de Paul.", "Les deux chats dorment là.", "Le roi chante."]
 # Three sentences of unequal length.
 UNEVEN = [
     SentencePair("the cat sleeps", "le chat dort"),

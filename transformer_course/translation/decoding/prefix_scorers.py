@@ -1,8 +1,4 @@
-"""What a search over translations talks to: rows of prefixes that grow by one token at a time.
-
-Source: Shazeer (2019), "Fast Transformer Decoding", on incremental multi-head attention, for
-decoding step by step with stored keys and values.
-"""
+"""What a search over translations talks to: rows of prefixes that grow by one token at a time."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
@@ -98,14 +94,10 @@ class UncachedDecoder:
         self.source_ids, self.memory = self.source_ids[parents], self.memory[parents]
 
 
-def position_table(model: Transformer) -> Float[Tensor, "max_len d_model"]:
-    """Return the encodings of all target positions, sinusoidal or learned."""
+def position(model: Transformer, number: int) -> Float[Tensor, "d_model"]:
+    """Return the encoding of one target position; raise ValueError if the model has no such one."""
     encoding = model.target_positions.encoding
-    return encoding.weight if isinstance(encoding, nn.Embedding) else encoding
-
-
-def position(table: Float[Tensor, "max_len d_model"], number: int) -> Float[Tensor, "d_model"]:
-    """Return the encoding of one position; raise ValueError if the model knows no such one."""
+    table = encoding.weight if isinstance(encoding, nn.Embedding) else encoding
     if number >= len(table):
         raise ValueError(
             f"the model reads at most max_len={len(table)} target tokens; got one more. Stop "
