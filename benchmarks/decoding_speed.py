@@ -16,10 +16,11 @@ import torch
 from benchmarks.peers import SIZES, ctranslate2_model, marian, token_names
 from benchmarks.tables import compare, in_turn, installed, options, skipped, table, write_tables
 from transformer_course.model import Transformer
-from transformer_course.translation.batches import pad_rows
-from transformer_course.translation.cached_decoder import CachedDecoder, UncachedDecoder
-from transformer_course.translation.decoding import MakeDecoder, beam_search, greedy
-from transformer_course.translation.fast_decoding import FastDecoding
+from transformer_course.translation.corpora.batches import pad_rows
+from transformer_course.translation.decoding.beam import beam_search
+from transformer_course.translation.decoding.cached import CachedDecoder
+from transformer_course.translation.decoding.next_token import MakeDecoder, greedy
+from transformer_course.translation.decoding.prefix_scorers import UncachedDecoder
 
 # Padding comes last and the start token's vector is zero, as Marian and CTranslate2 have it.
 SIZE = SIZES["small"]
@@ -31,7 +32,7 @@ SENTENCES = {1: 10, 100: 100}  # in a round
 # them; more than this share of other sentences is a mistake.
 LARGEST_DIFFERENCE = 0.02
 
-UNCACHED, CACHED, FAST = "ours, without cache", "ours, plain cache", "ours, fast cache"
+UNCACHED, CACHED = "ours, without cache", "ours"
 HUGGING_FACE, CTRANSLATE2 = "Hugging Face generate", "CTranslate2"
 BASELINES = (HUGGING_FACE, CTRANSLATE2)
 
@@ -120,7 +121,6 @@ def contestants(model: Transformer, folder: Path, threads: int) -> dict[str, Tra
     programs = {
         UNCACHED: ours(model, UncachedDecoder),
         CACHED: ours(model, CachedDecoder),
-        FAST: ours(model, FastDecoding(model)),
     }
     if installed("transformers"):
         programs[HUGGING_FACE] = hugging_face(model)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_course.translation.checkpoints import write_json
-from transformer_course.translation.runs import circumstances
+from transformer_course.translation.training.runs import circumstances
 
 RESULTS = Path(__file__).parent / "results"
 

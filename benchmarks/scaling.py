@@ -12,7 +12,7 @@ from benchmarks.tables import in_turn, options, table, write_tables
 from benchmarks.training_speed import FAST, KINDS, Contestant, new_model, training_flops
 from transformer_course.model import TransformerConfig
 from transformer_course.translation import BOS, EOS, PAD
-from transformer_course.translation.batches import Batch
+from transformer_course.translation.corpora.batches import Batch
 
 START = {"tokens in a sentence": 32, "sentences in a batch": 32, "vocabulary": 8000, "layers": 3}
 GROWTH = {

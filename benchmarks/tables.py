@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from benchmarks.results_file import RESULTS, write_results
-from transformer_course.translation.runs import circumstances
+from transformer_course.translation.training.runs import circumstances
 
 Item = TypeVar("Item")
 

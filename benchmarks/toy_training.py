@@ -5,7 +5,7 @@ from statistics import median
 
 from benchmarks.results_file import write_results
 from transformer_course.translation import RECIPES, evaluate, toy_corpus
-from transformer_course.translation.runs import Run
+from transformer_course.translation.training.runs import Run
 
 SEEDS = (0, 1, 2)
 

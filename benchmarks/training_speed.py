@@ -32,16 +32,16 @@ from benchmarks.tables import (
     table,
     write_tables,
 )
-from transformer_course.model import Transformer, TransformerConfig, inference_mode
+from transformer_course.model import Transformer, TransformerConfig, evaluating
 from transformer_course.translation import BOS, EOS, PAD, UNK
-from transformer_course.translation.batches import (
+from transformer_course.translation.corpora.batches import (
     Batch,
     EncodedPair,
     length_batches,
     padding_waste,
 )
-from transformer_course.translation.fast_training import fast_loss, keep_freed_memory
-from transformer_course.translation.precision import choose_precision
+from transformer_course.translation.training.fast_loss import fast_loss, keep_freed_memory
+from transformer_course.translation.training.precision import choose_precision
 
 BATCH_TOKENS = 2048
 BATCHES = {"small": 4, "base": 1}  # in a round, so that a round of either size takes some seconds
@@ -208,12 +208,12 @@ def check_same_function(config: TransformerConfig) -> float:
     pairs = random_pairs(8, config.target_vocab, seed=1)
     batch = Batch.from_pairs(pairs, BOS, EOS, PAD)
     real = batch.target_in != PAD
-    with inference_mode(model):
+    with evaluating(model):
         expected = logits_of(model, batch)[real]
     worst = 0.0
     for name in kinds():
         other = KINDS[name].build(model)
-        with inference_mode(other):
+        with evaluating(other):
             difference = (KINDS[name].logits(other, batch)[real] - expected).abs().max().item()
         if difference > TOLERANCE:
             raise RuntimeError(f"the logits of {name} differ from ours by {difference:.2g}.")

@@ -16,10 +16,10 @@ import pytest
 import torch
 
 from transformer_course import cli
-from transformer_course.translation import runs
-from transformer_course.translation.corpus import Corpus, SentencePair
-from transformer_course.translation.recipes import RECIPES, Recipe
-from transformer_course.translation.training import Trainer, TrainingSettings
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair
+from transformer_course.translation.training import runs
+from transformer_course.translation.training.recipes import RECIPES, Recipe
+from transformer_course.translation.training.trainer import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator
 
 SCRIPT = Path(sys.executable).with_name("transformer-course")
@@ -64,7 +64,7 @@ FREQUENT_CHECKPOINTS = """
 import sys
 from dataclasses import replace
 from transformer_course import cli
-from transformer_course.translation.recipes import RECIPES
+from transformer_course.translation.training.recipes import RECIPES
 
 usual = RECIPES["files"]
 RECIPES["files"] = replace(

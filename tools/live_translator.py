@@ -18,7 +18,7 @@ from matplotlib.colors import to_hex, to_rgb
 from tools.twins import ROOT
 from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
-from transformer_course.translation.text import BOS, EOS, PAD, UNK, WordTokenizer
+from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, UNK, WordTokenizer
 from transformer_course.translation.translator import own_tensors
 
 FORWARD_PASS = ROOT / "book" / "_static" / "live" / "translator.js"

@@ -17,9 +17,9 @@ from typing import Any
 
 from transformer_course.translation import RECIPES, evaluate
 from transformer_course.translation.checkpoints import read_json, write_json
-from transformer_course.translation.evaluation import translate_and_evaluate
-from transformer_course.translation.recorded_runs import RESULTS
-from transformer_course.translation.runs import RUN_FILE, Run, circumstances
+from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
+from transformer_course.translation.training.recorded_runs import RESULTS
+from transformer_course.translation.training.runs import RUN_FILE, Run, circumstances
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")

@@ -6,7 +6,7 @@ Run it after each change of the toy language or of its recipe: python -m tools.t
 from typing import Any
 
 from transformer_course.translation import RECIPES, evaluate, toy_checkpoint
-from transformer_course.translation.runs import Run
+from transformer_course.translation.training.runs import Run
 
 
 def main() -> None:

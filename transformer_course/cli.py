@@ -15,12 +15,17 @@ from tqdm import tqdm
 
 from transformer_course import __version__, doctor
 from transformer_course.files import write_text
-from transformer_course.translation.data_parallel import join_world
-from transformer_course.translation.evaluation import evaluate
-from transformer_course.translation.precision import PRECISIONS
-from transformer_course.translation.recipes import RECIPES, recipe_for
-from transformer_course.translation.runs import RUN_FILE, TEXT_NAMES, Run, make_output_folder
-from transformer_course.translation.text_files import BLANK, read_pairs
+from transformer_course.translation.corpora.text_files import BLANK, read_pairs
+from transformer_course.translation.evaluation.evaluate import evaluate
+from transformer_course.translation.training.data_parallel import join_world
+from transformer_course.translation.training.precision import PRECISIONS
+from transformer_course.translation.training.recipes import RECIPES, recipe_for
+from transformer_course.translation.training.runs import (
+    RUN_FILE,
+    TEXT_NAMES,
+    Run,
+    make_output_folder,
+)
 from transformer_course.translation.translator import Translator
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.

@@ -21,7 +21,7 @@ from benchmarks.peers import (
 from benchmarks.training_speed import FAST, KINDS, MARIAN, TEXTBOOK, TORCH_PAPER, Contestant
 from transformer_course.model import Transformer, TransformerConfig
 from transformer_course.translation import BOS, EOS, PAD
-from transformer_course.translation.batches import Batch
+from transformer_course.translation.corpora.batches import Batch
 
 VOCAB = 23
 # Sizes are all different, so that no axis can be taken for another.
@@ -206,7 +206,6 @@ def test_missing_packages_are_left_out_and_named(
     assert list(programs) == [
         decoding_speed.UNCACHED,
         decoding_speed.CACHED,
-        decoding_speed.FAST,
     ]
     (words,) = tables.skipped()
     assert "left out: transformers, ctranslate2" in words
@@ -262,15 +261,15 @@ def test_all_programs_translate_alike(tmp_path: Path, monkeypatch: pytest.Monkey
     for beam in (1, 4):
         shares = decoding_speed.check_same_output(programs, sentences, beam)
         assert set(shares.values()) == {1.0}
-    together = programs[decoding_speed.FAST](sentences, 1)
+    together = programs[decoding_speed.CACHED](sentences, 1)
     assert len({tuple(row) for row in together}) == len(sentences)  # they do say something
-    one_by_one = decoding_speed.in_batches(programs[decoding_speed.FAST], sentences, 1, 1)
+    one_by_one = decoding_speed.in_batches(programs[decoding_speed.CACHED], sentences, 1, 1)
     assert one_by_one == together
 
 
 def test_a_program_that_says_something_else_is_refused() -> None:
     model, sentences = decoding_speed.talkative_model(), decoding_speed.random_sentences(2)
-    honest = decoding_speed.ours(model, decoding_speed.FastDecoding(model))
+    honest = decoding_speed.ours(model, decoding_speed.CachedDecoder)
     expected = honest(sentences, 1)
 
     def other(sentences: list[list[int]], beam: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_book import PHONE, loaded
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
-from transformer_course.translation.text import SPECIAL_TOKENS
+from transformer_course.translation.corpora.vocabulary import SPECIAL_TOKENS
 
 PAGE = "book/live_translator"
 ANOTHER_PAGE = "book/notation"

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_course.costs import memory_summary, parameter_summary
 from transformer_course.model import (
     Embeddings,
     LearnedPositionalEncoding,
@@ -16,8 +17,6 @@ from transformer_course.model import (
     Transformer,
     TransformerConfig,
     capture_attention,
-    memory_summary,
-    parameter_summary,
 )
 from transformer_course.model.torch_weights import load_torch_weights, torch_transformer
 

@@ -15,16 +15,13 @@ import torch
 from PIL import Image
 
 from transformer_course import plots
+from transformer_course.costs import parameter_summary
 from transformer_course.model.attention import causal_mask
-from transformer_course.model.transformer import (
-    Transformer,
-    TransformerConfig,
-    parameter_summary,
-)
+from transformer_course.model.transformer import Transformer, TransformerConfig
 from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bundle
 from transformer_course.plots.theme import CARD
-from transformer_course.translation.cached_decoder import PrefixDecoder
-from transformer_course.translation.decoding import mean_length
+from transformer_course.translation.decoding.beam import mean_length
+from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
 
 LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
 COLUMN = 640  # pixels of a notebook's column

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from transformer_course.plots import decoding as pictures
-from transformer_course.translation.cached_decoder import PrefixDecoder
-from transformer_course.translation.decoding import (
+from transformer_course.translation.decoding.beam import (
     gnmt,
     mean_length,
-    next_token_probabilities,
     search,
 )
+from transformer_course.translation.decoding.next_token import next_token_probabilities
+from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
 
 PAD, BOS, EOS, LE, UN, CHAT, CHIEN = range(7)
 WORDS = ["<pad>", "<bos>", "<eos>", "le", "un", "chat", "chien"]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from transformer_course.plots import training as pictures
-from transformer_course.translation.schedule import noam
+from transformer_course.translation.training.schedule import noam
 
 HISTORY = [
     {"step": 50, "train_loss": 3.0, "dev_loss": 2.5, "dev_exact_match": 0.1},

@@ -2,12 +2,11 @@ import pandas as pd
 import pytest
 import torch
 
+from transformer_course.costs import memory_summary, parameter_summary
 from transformer_course.model import (
     Transformer,
     TransformerConfig,
     causal_mask,
-    memory_summary,
-    parameter_summary,
 )
 from transformer_course.plots import transformer as pictures
 

@@ -12,7 +12,7 @@ import torch
 from tools import live_translator
 from tools.twins import ROOT
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
-from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.translator import own_tensors
 
 PAGE = ROOT / "book" / "live_translator.md"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from transformer_course.translation.corpus import SentencePair
+from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.translator import Translator
 
 DETERMINERS = {"the": "le", "my": "mon", "this": "ce"}

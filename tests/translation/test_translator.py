@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from transformer_course.model import capture_attention
-from transformer_course.translation.batches import collate
 from transformer_course.translation.checkpoints import CheckpointError
-from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.text import BOS, EOS, PAD, SPECIAL_TOKENS
+from transformer_course.translation.corpora.batches import collate
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, SPECIAL_TOKENS
 from transformer_course.translation.translator import CONFIG_FILE, MODEL_FILE, Translator
 
 NewTranslator = Callable[..., Translator]

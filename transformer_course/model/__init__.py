@@ -37,10 +37,11 @@ from transformer_course.model.transformer import (
     Embeddings,
     Transformer,
     TransformerConfig,
-    inference_mode,
-    memory_summary,
-    parameter_summary,
+    evaluating,
 )
+from transformer_course.old_names import old_names_of
+
+__getattr__ = old_names_of(__name__)
 
 __all__ = [
     "AddNorm",
@@ -59,14 +60,12 @@ __all__ = [
     "angular_frequencies",
     "capture_attention",
     "causal_mask",
+    "evaluating",
     "fused_attention",
-    "inference_mode",
     "layer_norm",
     "load_torch_weights",
-    "memory_summary",
     "merge_heads",
     "padding_mask",
-    "parameter_summary",
     "scaled_dot_product_attention",
     "shift_matrix",
     "silenced_heads",

@@ -32,8 +32,12 @@ from transformer_course.plots.theme import (
     titled,
     without_frame,
 )
-from transformer_course.translation.cached_decoder import Decoder
-from transformer_course.translation.decoding import Hypothesis, mean_length, search
+from transformer_course.translation.decoding.beam import (
+    Hypothesis,
+    mean_length,
+    search,
+)
+from transformer_course.translation.decoding.prefix_scorers import PrefixScorer
 
 IN_NUCLEUS, OUTSIDE = "in the nucleus", "outside"
 PALE = "#B6BCC2"
@@ -241,7 +245,7 @@ def _cell(axes: Axes, at: tuple[float, float], word: str) -> None:
 
 
 def beam_tree(
-    decoder: Decoder,
+    decoder: PrefixScorer,
     words: Sequence[str],
     bos: int,
     eos: int,
@@ -260,7 +264,7 @@ def beam_tree(
     words
         The vocabulary.
     bos, eos, beam, length_penalty, pad
-        As for :func:`~transformer_course.translation.decoding.search`.
+        As for :func:`~transformer_course.translation.search`.
     limit
         Most tokens, end token included; at most twelve.
     title
@@ -308,7 +312,7 @@ class _Step(NamedTuple):
 class _Recorder:
     """A decoder that notes down what a search asks of another one."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: PrefixScorer) -> None:
         self.decoder = decoder
         self.steps: list[_Step] = []
         self.parents: list[int] = []

@@ -465,7 +465,7 @@ def scores_by_bin(
     Parameters
     ----------
     summaries
-        Tables of :func:`~transformer_course.translation.failures.summary_by`, by what the
+        Tables of :func:`~transformer_course.translation.summary_by`, by what the
         sentences are sorted by, such as ``"source words"``; at most four.
     title
         What to see.
@@ -519,7 +519,7 @@ def failure_chart(
     Parameters
     ----------
     table
-        A table of :func:`~transformer_course.translation.failures.failure_table`, or some of its
+        A table of :func:`~transformer_course.translation.failure_table`, or some of its
         rows; more than 400 are thinned out evenly.
     title
         What to see.

@@ -23,7 +23,7 @@ from transformer_course.plots.theme import (
     line_styles,
     matplotlib_theme,
 )
-from transformer_course.translation.schedule import noam
+from transformer_course.translation.training.schedule import noam
 
 History: TypeAlias = Sequence[Mapping[str, float | int]] | pd.DataFrame
 """A training run's rows: ``Trainer.history``, or the table of its ``metrics.csv``."""

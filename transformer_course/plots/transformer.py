@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, nn
 
-from transformer_course.model.transformer import Transformer, memory_summary
+from transformer_course.costs import memory_summary
+from transformer_course.model.transformer import Transformer
 from transformer_course.plots.diagram import HEADROOM, MARGIN, arrow, box, canvas, label
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (

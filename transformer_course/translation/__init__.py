@@ -1,64 +1,81 @@
-"""What makes a Transformer a translator: corpora, text, batches, training, evaluation."""
+"""What makes a Transformer a translator: corpora, training, decoding, evaluation."""
 
-from transformer_course.translation.averaging import WeightAverage
-from transformer_course.translation.batches import (
+from transformer_course.old_names import old_names_of
+from transformer_course.translation.corpora.batches import (
     Batch,
     collate,
     length_batches,
     pad_rows,
     padding_waste,
 )
-from transformer_course.translation.cached_decoder import (
-    CachedDecoder,
-    Decoder,
-    PrefixDecoder,
-    UncachedDecoder,
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair
+from transformer_course.translation.corpora.downloads import DownloadError, data_folder
+from transformer_course.translation.corpora.multi30k import multi30k_corpus
+from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
+from transformer_course.translation.corpora.text_files import files_corpus
+from transformer_course.translation.corpora.toy_language import toy_corpus, translate_by_rule
+from transformer_course.translation.corpora.vocabulary import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    Vocabulary,
+    WordTokenizer,
 )
-from transformer_course.translation.corpus import Corpus, SentencePair
-from transformer_course.translation.data_parallel import World
-from transformer_course.translation.decoding import (
+from transformer_course.translation.corpora.wmt14 import wmt14_corpus
+from transformer_course.translation.decoding.beam import (
     Hypothesis,
     beam_search,
     gnmt,
-    greedy,
     mean_length,
+    search,
+)
+from transformer_course.translation.decoding.cached import CachedDecoder
+from transformer_course.translation.decoding.forced import sequence_log_probability
+from transformer_course.translation.decoding.next_token import (
+    greedy,
     next_token_probabilities,
     sample,
-    search,
-    sequence_log_probability,
 )
-from transformer_course.translation.downloads import DownloadError, data_folder
-from transformer_course.translation.evaluation import (
-    alignment_accuracy,
-    bleu,
-    bleu_tokenized_lowercase,
-    evaluate,
-    exact_match,
-    paired_bootstrap,
-    perplexity,
-    scores,
+from transformer_course.translation.decoding.prefix_scorers import (
+    PrefixDecoder,
+    PrefixScorer,
+    UncachedDecoder,
 )
-from transformer_course.translation.failures import count_words, failure_table, summary_by
-from transformer_course.translation.fast_decoding import FastDecoding
-from transformer_course.translation.fast_training import fast_loss
-from transformer_course.translation.loss import masked_mean, smoothed_cross_entropy
-from transformer_course.translation.multi30k import multi30k_corpus
-from transformer_course.translation.ngram_overlap import (
+from transformer_course.translation.evaluation.bleu import (
     bleu_from_scratch,
     brevity_penalty,
     clipped_counts,
 )
-from transformer_course.translation.precision import choose_precision
-from transformer_course.translation.recipes import RECIPES
-from transformer_course.translation.recorded_runs import recorded_run
-from transformer_course.translation.schedule import noam, warmup_cosine
-from transformer_course.translation.subwords import SubwordTokenizer, learn_subwords
-from transformer_course.translation.text import BOS, EOS, PAD, UNK, Vocabulary, WordTokenizer
-from transformer_course.translation.text_files import files_corpus
-from transformer_course.translation.toy_language import toy_corpus, translate_by_rule
-from transformer_course.translation.training import Trainer, TrainingSettings
+from transformer_course.translation.evaluation.evaluate import (
+    alignment_accuracy,
+    evaluate,
+    perplexity,
+)
+from transformer_course.translation.evaluation.failures import (
+    count_words,
+    failure_table,
+    summary_by,
+)
+from transformer_course.translation.evaluation.metrics import (
+    bleu,
+    bleu_tokenized_lowercase,
+    exact_match,
+    paired_bootstrap,
+    scores,
+)
+from transformer_course.translation.training.averaging import WeightAverage
+from transformer_course.translation.training.data_parallel import World
+from transformer_course.translation.training.fast_loss import fast_loss
+from transformer_course.translation.training.loss import masked_mean, smoothed_cross_entropy
+from transformer_course.translation.training.precision import choose_precision
+from transformer_course.translation.training.recipes import RECIPES
+from transformer_course.translation.training.recorded_runs import recorded_run
+from transformer_course.translation.training.schedule import noam, warmup_cosine
+from transformer_course.translation.training.trainer import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator, toy_checkpoint
-from transformer_course.translation.wmt14 import wmt14_corpus
+
+__getattr__ = old_names_of(__name__)
 
 __all__ = [
     "BOS",
@@ -69,11 +86,10 @@ __all__ = [
     "Batch",
     "CachedDecoder",
     "Corpus",
-    "Decoder",
     "DownloadError",
-    "FastDecoding",
     "Hypothesis",
     "PrefixDecoder",
+    "PrefixScorer",
     "SentencePair",
     "SubwordTokenizer",
     "Trainer",

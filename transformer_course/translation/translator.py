@@ -14,9 +14,8 @@ from transformer_course.model import (
     Transformer,
     TransformerConfig,
     capture_attention,
-    inference_mode,
+    evaluating,
 )
-from transformer_course.translation.batches import Batch, EncodedPair, pad_rows
 from transformer_course.translation.checkpoints import (
     CheckpointError,
     read_json,
@@ -24,11 +23,10 @@ from transformer_course.translation.checkpoints import (
     write_json,
     write_tensors,
 )
-from transformer_course.translation.corpus import SentencePair
-from transformer_course.translation.decoding import beam_search, greedy
-from transformer_course.translation.fast_decoding import FastDecoding
-from transformer_course.translation.subwords import SubwordTokenizer, learn_subwords
-from transformer_course.translation.text import (
+from transformer_course.translation.corpora.batches import Batch, EncodedPair, pad_rows
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
+from transformer_course.translation.corpora.vocabulary import (
     BOS,
     EOS,
     PAD,
@@ -37,6 +35,8 @@ from transformer_course.translation.text import (
     Vocabulary,
     WordTokenizer,
 )
+from transformer_course.translation.decoding.beam import beam_search
+from transformer_course.translation.decoding.next_token import greedy
 
 CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
@@ -157,21 +157,18 @@ class Translator:
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
         translations = [""] * len(sentences)
-        decoder = FastDecoding(self.model)
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
-            for number, ids in zip(numbers, self._decode(source_ids, beam, decoder), strict=True):
+            for number, ids in zip(numbers, self._decode(source_ids, beam), strict=True):
                 translations[number] = self.target.decode(ids)
         return translations
 
-    def _decode(
-        self, source_ids: Int[Tensor, "batch source"], beam: int, decoder: FastDecoding
-    ) -> list[Sequence[int]]:
+    def _decode(self, source_ids: Int[Tensor, "batch source"], beam: int) -> list[Sequence[int]]:
         source_ids = source_ids.to(self.device)
         if beam == 1:
-            return greedy(self.model, source_ids, BOS, EOS, decoder=decoder).tolist()
-        best = beam_search(self.model, source_ids, BOS, EOS, beam, decoder=decoder)
+            return greedy(self.model, source_ids, BOS, EOS).tolist()
+        best = beam_search(self.model, source_ids, BOS, EOS, beam)
         return [hypotheses[0].tokens for hypotheses in best]
 
     def cross_attention(
@@ -186,7 +183,7 @@ class Translator:
         for start in range(0, len(encoded), batch_size):
             chunk = encoded[start : start + batch_size]
             batch = self.batch(chunk)
-            with inference_mode(self.model), capture_attention(self.model) as maps:
+            with evaluating(self.model), capture_attention(self.model) as maps:
                 self.model(batch.source, batch.target_in)
             layers = range(self.model.config.decoder_layers)
             weights = [maps[f"decoder.layers.{layer}.cross_attention"] for layer in layers]

@@ -1,0 +1,55 @@
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair, languages_of_pair
+
+PAIR = SentencePair("the cat sleeps", "le chat dort", ((0, 0), (1, 1), (2, 2)))
+
+
+@pytest.fixture
+def corpus() -> Corpus:
+    return Corpus("small", "en", "fr", {"train": [PAIR], "dev": []})
+
+
+def test_a_split_is_found_by_its_name(corpus):
+    assert corpus.split("train") == [PAIR]
+    assert corpus.split("dev") == []
+
+
+def test_an_unknown_split_is_refused_with_the_known_ones(corpus):
+    with pytest.raises(ValueError, match=r"'small' has no split 'tset'; use one of train, dev"):
+        corpus.split("tset")
+
+
+def test_a_pair_needs_no_alignment():
+    assert SentencePair("no", "non").alignment == ()
+
+
+def test_a_pair_does_not_change():
+    with pytest.raises(FrozenInstanceError):
+        PAIR.target = "le chien dort"
+
+
+def test_long_training_pairs_are_left_out_and_counted(corpus):
+    long_source = SentencePair("the small cat sleeps", "le chat dort")
+    long_target = SentencePair("the cat sleeps", "le petit chat dort")
+    pairs = [PAIR, long_source, long_target]
+    small = Corpus("small", "en", "fr", {"train": pairs, "dev": pairs}, {"a side is blank": 1})
+    shortened = small.without_long(3)
+    assert shortened.split("train") == [PAIR]
+    assert shortened.split("dev") == pairs
+    assert shortened.left_out == {"a side is blank": 1, "over 3 words, in train": 2}
+    assert small.split("train") == pairs
+    assert corpus.without_long(3) == corpus
+    assert corpus.left_out == {}
+
+
+def test_pair_is_split_into_its_languages():
+    assert languages_of_pair("fr-en", ["en-fr", "fr-en"]) == ("fr", "en")
+
+
+@pytest.mark.parametrize("pair", ["en-de", "enfr", "", "en-fr-de"])
+def test_unknown_pair_is_refused_with_the_known_ones(pair):
+    with pytest.raises(ValueError, match=r"use one of en-fr, fr-en"):
+        languages_of_pair(pair, ["en-fr", "fr-en"])

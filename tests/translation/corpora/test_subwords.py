@@ -1,0 +1,122 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
+from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
+from transformer_course.translation.translator import Translator
+
+NewTranslator = Callable[..., Translator]
+TEXTS = [
+    "the lowest tower is lower than the newest tower",
+    "a new tower is newer than the oldest one",
+    "la nouvelle tour est plus haute que l'ancienne",
+] * 3
+TOKENIZER = SubwordTokenizer("en", learn_subwords(TEXTS, 60))
+
+
+def test_special_tokens_have_the_ids_of_the_course() -> None:
+    assert TOKENIZER.vocabulary.tokens[:4] == SPECIAL_TOKENS
+    assert len(TOKENIZER.vocabulary) == 60
+
+
+def test_frequent_words_stay_whole_and_rare_ones_are_cut() -> None:
+    assert TOKENIZER.tokens("tower") == ["▁tower"]
+    cut = TOKENIZER.tokens("lowering")
+    assert len(cut) > 1
+    assert "".join(cut) == "▁lowering"
+
+
+@pytest.mark.parametrize("text", sorted(set(TEXTS)))
+def test_text_comes_back(text: str) -> None:
+    assert TOKENIZER.decode(TOKENIZER.encode(text)) == text
+
+
+def test_signs_come_back_as_they_were() -> None:
+    text = "½ cup: 3² cats …"
+    tokenizer = SubwordTokenizer("en", learn_subwords([text] * 5, 30))
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@given(st.lists(st.sampled_from(["the", "low", "new", "est", "er", "tower"]), min_size=1))
+def test_words_of_known_letters_come_back(words: list[str]) -> None:
+    text = " ".join(words)
+    ids = TOKENIZER.encode(text)
+    assert UNK not in ids
+    assert TOKENIZER.decode(ids) == text
+    assert TOKENIZER.vocabulary.decode(ids) == TOKENIZER.tokens(text)
+
+
+def test_ends_and_padding_leave_no_trace() -> None:
+    ids = [BOS, *TOKENIZER.encode("a new tower"), EOS, PAD, PAD]
+    assert TOKENIZER.decode(ids) == "a new tower"
+
+
+def test_letter_never_seen_is_unknown() -> None:
+    assert UNK in TOKENIZER.encode("塔")
+    assert "<unk>" in TOKENIZER.decode(TOKENIZER.encode("a 塔"))
+
+
+def test_blank_text_has_no_tokens() -> None:
+    assert TOKENIZER.encode(" ") == []
+    assert TOKENIZER.decode([]) == ""
+
+
+def test_learning_is_repeatable() -> None:
+    assert learn_subwords(TEXTS, 60) == TOKENIZER.pieces
+
+
+def test_first_merges_are_the_most_frequent_pairs() -> None:
+    """By hand: in "aab aab aac", the pair that stands most often is (▁, a), then (▁a, a)."""
+    few = SubwordTokenizer("en", learn_subwords(["aab aab aac"], 10))
+    merged = [token for token in few.vocabulary.tokens[4:] if len(token) > 1]
+    assert merged[:2] in (["▁a", "▁aa"], ["aa", "▁aa"])
+
+
+@pytest.mark.parametrize(("texts", "size"), [(TEXTS, 5), ([], 60)], ids=["too few", "no text"])
+def test_sizes_that_do_not_fit_the_text(texts: list[str], size: int) -> None:
+    with pytest.raises(ValueError, match=f"{size} sub-words cannot be learned"):
+        learn_subwords(texts, size)
+
+
+def test_small_text_has_fewer_pieces() -> None:
+    few = SubwordTokenizer("en", learn_subwords(["a new tower"], 4000))
+    assert len(few.vocabulary) < 40
+    assert few.tokens("a new tower") == ["▁a", "▁new", "▁tower"]
+
+
+def test_damaged_pieces_are_refused() -> None:
+    with pytest.raises(ValueError, match="sub-words are damaged"):
+        SubwordTokenizer("en", b"no model")
+
+
+def test_translator_with_subwords_comes_back(
+    pairs: list[SentencePair], new_translator: NewTranslator, tmp_path: Path
+) -> None:
+    translator = new_translator(subwords=50)
+    assert translator.model.config.tying == "three_way"
+    assert translator.source.pieces == translator.target.pieces
+    translator.save(tmp_path)
+    loaded = type(translator).load(tmp_path)
+    sentences = [pair.source for pair in pairs[:5]]
+    assert loaded.translate(sentences) == translator.translate(sentences)
+    assert (loaded.source.language, loaded.target.language) == ("en", "fr")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "foreign"])
+def test_damaged_subwords_file(new_translator: NewTranslator, tmp_path: Path, damage: str) -> None:
+    translator = new_translator(subwords=50)
+    translator.save(tmp_path)
+    path = tmp_path / "subwords.model"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        path.write_bytes(TOKENIZER.pieces)
+    with pytest.raises(ValueError, match=r"config\.json does not describe a translator"):
+        type(translator).load(tmp_path)

@@ -1,0 +1,247 @@
+import gzip
+import io
+import tarfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.text_files import (
+    PairStream,
+    files_corpus,
+    iterate_lines,
+    iterate_member_lines,
+    language_of,
+    read_pairs,
+)
+
+LINES = ["L'homme n'aime pas l'œuf.", "", "Le café est fermé."]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "train.fr"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+def write_pair(folder: Path, source: list[str], target: list[str]) -> tuple[Path, Path]:
+    paths = folder / "train.en", folder / "train.fr"
+    for path, lines in zip(paths, (source, target), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return paths
+
+
+def test_lines_are_read(text: Path) -> None:
+    assert list(iterate_lines(text)) == LINES
+
+
+def test_gzip_is_read(text: Path) -> None:
+    packed = text.with_name("train.fr.gz")
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert list(iterate_lines(packed)) == LINES
+
+
+def test_windows_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "train.fr"
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(LINES).encode())
+    assert list(iterate_lines(path)) == LINES
+
+
+def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
+    """Else one file could get more lines than its translation."""
+    path = tmp_path / "train.fr"
+    path.write_text("un\u2028deux\x0btrois\x85quatre\rcinq\nsix\n", encoding="utf-8", newline="\n")
+    assert len(list(iterate_lines(path))) == 2
+
+
+@pytest.mark.parametrize("path", ["missing.fr", "missing.fr.gz", "."])
+def test_unreadable_files_are_named(tmp_path: Path, path: str) -> None:
+    with pytest.raises(OSError, match=r"No such file|Is a directory"):
+        list(iterate_lines(tmp_path / path))
+
+
+def test_other_encodings_are_refused(text: Path) -> None:
+    text.write_text("\n".join(LINES), encoding="utf-16")
+    with pytest.raises(ValueError, match=r"train\.fr is not UTF-8 text .*convert it"):
+        list(iterate_lines(text))
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
+def test_damaged_gzip_is_refused(tmp_path: Path, damage: str) -> None:
+    whole = gzip.compress("\n".join(LINES * 100).encode())
+    middle = len(whole) // 2
+    path = tmp_path / "train.fr.gz"
+    path.write_bytes(
+        {
+            "cut": whole[:middle],
+            "changed": whole[:middle] + b"\xff" * 20 + whole[middle + 20 :],
+            "no gzip": b"\n".join([b"le chat dort"] * 10),
+        }[damage]
+    )
+    with pytest.raises(ValueError, match=r"train\.fr\.gz is a damaged gzip file .*copy it again"):
+        list(iterate_lines(path))
+
+
+def archive_of(folder: Path, texts: dict[str, str], kind: int = tarfile.REGTYPE) -> Path:
+    path = folder / "texts.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in texts.items():
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def test_text_is_read_out_of_an_archive(tmp_path: Path, text: Path) -> None:
+    texts = {"training/a.en": "cat\n", "training/train.fr": text.read_text("utf-8"), "b.fr": "x\n"}
+    archive = archive_of(tmp_path, texts)
+    assert list(iterate_member_lines(archive, "train.fr")) == LINES
+    assert list(iterate_member_lines(archive, "a.en")) == ["cat"]
+
+
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE])
+def test_archive_without_the_text_is_refused(tmp_path: Path, kind: int) -> None:
+    name = "train.en" if kind == tarfile.REGTYPE else "train.fr"
+    archive = archive_of(tmp_path, {name: ""}, kind)
+    with pytest.raises(ValueError, match=r"texts\.tgz holds no file train\.fr"):
+        list(iterate_member_lines(archive, "train.fr"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "no gzip", "no tar"])
+def test_damaged_archive_is_refused(tmp_path: Path, damage: str) -> None:
+    text = "".join(f"{number**9}\n" for number in range(10_000))
+    archive = archive_of(tmp_path, {"train.fr": text})
+    whole = archive.read_bytes()
+    archive.write_bytes(
+        {
+            "cut": whole[: len(whole) // 2],
+            "no gzip": text.encode(),
+            "no tar": gzip.compress(text.encode()),
+        }[damage]
+    )
+    with pytest.raises(ValueError, match=r"texts\.tgz \(train\.fr\) is a damaged gzip .*copy it"):
+        list(iterate_member_lines(archive, "train.fr"))
+
+
+def test_other_encodings_in_an_archive_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "texts.tgz"
+    with tarfile.open(path, "w:gz") as archive:
+        member = tarfile.TarInfo("train.fr")
+        content = "café".encode("latin-1")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(ValueError, match=r"train\.fr\) is not UTF-8 text .*convert it"):
+        list(iterate_member_lines(path, "train.fr"))
+
+
+LONG_TEXT = "".join(f"this is sentence {number}\n" for number in range(100_000))
+
+
+def from_a_file(folder: Path) -> Iterator[str]:
+    path = folder / "train.en"
+    path.write_text(LONG_TEXT)
+    return iterate_lines(path)
+
+
+def from_a_packed_file(folder: Path) -> Iterator[str]:
+    path = folder / "train.en.gz"
+    path.write_bytes(gzip.compress(LONG_TEXT.encode()))
+    return iterate_lines(path)
+
+
+def from_an_archive(folder: Path) -> Iterator[str]:
+    return iterate_member_lines(archive_of(folder, {"train.en": LONG_TEXT}), "train.en")
+
+
+@pytest.mark.parametrize("source", [from_a_file, from_a_packed_file, from_an_archive])
+def test_text_is_never_whole_in_memory(
+    tmp_path: Path, source: Callable[[Path], Iterator[str]]
+) -> None:
+    lines = source(tmp_path)
+    tracemalloc.start()
+    try:
+        assert sum(len(line) + 1 for line in lines) == len(LONG_TEXT)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < len(LONG_TEXT) / 5
+
+
+@pytest.mark.parametrize(
+    ("name", "language"), [("train.en", "en"), ("a.b.fr", "fr"), ("train.de.gz", "de")]
+)
+def test_language_is_the_suffix(name: str, language: str) -> None:
+    assert language_of(Path("folder") / name) == language
+
+
+@pytest.mark.parametrize("name", ["train", "train.txt", "train.gz", "en", "train.e1", ".en"])
+def test_name_without_a_language_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="two-letter code"):
+        language_of(Path(name))
+
+
+def test_pairs_with_a_blank_side_are_left_out_and_counted(tmp_path: Path) -> None:
+    paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
+    assert read_pairs(*paths) == ([SentencePair("a", "w"), SentencePair("d", "z")], 2)
+    assert files_corpus(*paths).left_out == {"a side is blank": 2}
+
+
+def test_blank_pairs_are_counted_as_they_come_by() -> None:
+    stream = PairStream(["a", "", "c", ""], ["w", "x", "y", "z"], ("train.en", "train.fr"))
+    pairs = iter(stream)
+    assert next(pairs) == SentencePair("a", "w")
+    assert stream.blank == 0
+    assert list(pairs) == [SentencePair("c", "y")]
+    assert stream.blank == 2
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_missing_line_shows_at_the_end_of_a_stream(longer: int) -> None:
+    texts = [["a", "b"], ["w", "x"]]
+    texts[longer] += ["c", "d", "e"]
+    pairs = iter(PairStream(*texts, ("train.en", "train.fr")))
+    assert len(list(islice(pairs, 2))) == 2
+    words = ("train.en has 5 lines, train.fr has 2", "train.en has 2 lines, train.fr has 5")
+    with pytest.raises(ValueError, match=words[longer]):
+        next(pairs)
+
+
+def test_unequal_numbers_of_lines_are_refused(tmp_path: Path) -> None:
+    paths = write_pair(tmp_path, ["a", "b"], ["w"])
+    with pytest.raises(ValueError, match=r"train\.en has 2 lines, .*train\.fr has 1"):
+        read_pairs(*paths)
+
+
+@pytest.mark.parametrize("lines", [[], ["", " "]])
+def test_files_without_a_pair_are_refused(tmp_path: Path, lines: list[str]) -> None:
+    with pytest.raises(ValueError, match="no sentence pair"):
+        read_pairs(*write_pair(tmp_path, lines, lines))
+
+
+@pytest.mark.parametrize(("sentences", "dev"), [(2, 1), (9, 1), (200, 20), (6000, 500)])
+def test_corpus_puts_a_tenth_aside(tmp_path: Path, sentences: int, dev: int) -> None:
+    lines = [str(number) for number in range(sentences)]
+    corpus = files_corpus(*write_pair(tmp_path, lines, lines))
+    assert (corpus.source_language, corpus.target_language) == ("en", "fr")
+    assert len(corpus.split("dev")) == dev
+    together = corpus.split("train") + corpus.split("dev")
+    assert sorted(int(pair.source) for pair in together) == list(range(sentences))
+    assert all(pair.source == pair.target for pair in together)
+
+
+def test_seed_determines_the_dev_split(tmp_path: Path) -> None:
+    lines = [str(number) for number in range(100)]
+    paths = write_pair(tmp_path, lines, lines)
+    first, again, other = (files_corpus(*paths, seed=seed).split("dev") for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+    assert first != [SentencePair(line, line) for line in lines[:10]]
+
+
+def test_single_pair_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="one sentence pair only"):
+        files_corpus(*write_pair(tmp_path, ["a"], ["b"]))

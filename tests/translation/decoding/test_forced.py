@@ -1,0 +1,28 @@
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_course.model import Transformer
+from transformer_course.translation.decoding.forced import sequence_log_probability
+
+from ...model.small import PAD, small_model
+from .searches import BOS, EOS, SOURCE
+
+
+def test_sequence_log_probability_adds_up_the_tokens_without_padding(model: Transformer) -> None:
+    pairs = [([5, 6], [7, 8, 9]), ([4], [3])]
+    rows = [[BOS, *target, EOS] for _, target in pairs]
+    source = torch.tensor([[5, 6, EOS], [4, EOS, PAD]])
+    target = torch.tensor([rows[0], rows[1] + [PAD] * 2])
+    together = sequence_log_probability(model, source, target[:, :-1], target[:, 1:])
+    model.eval()
+    for total, (words, _), row in zip(together, pairs, rows, strict=True):
+        logits = model(torch.tensor([[*words, EOS]]), torch.tensor([row[:-1]]))[0]
+        expected = -F.cross_entropy(logits, torch.tensor(row[1:]), reduction="sum")
+        torch.testing.assert_close(total, expected.detach(), rtol=0, atol=1e-10)
+
+
+def test_targets_of_different_shapes_are_refused(unchecked_signatures: None) -> None:
+    target = torch.tensor([[BOS, 5, 6]] * 3)
+    with pytest.raises(ValueError, match=r"same shape; got \(3, 3\) and \(3, 2\)"):
+        sequence_log_probability(small_model(), SOURCE, target, target[:, 1:])

@@ -1,0 +1,174 @@
+import numpy as np
+import pytest
+import sacrebleu
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from transformer_course.translation.evaluation.metrics import (
+    bleu,
+    bleu_tokenized_lowercase,
+    exact_match,
+    paired_bootstrap,
+    scores,
+)
+
+REFERENCES = ["le chat dort .", "mon chien mange .", "Le roi chante ."]
+# Alike but for one word, one capital and one full stop; no blank before the full stops.
+SAID = ["C'est un ami de Paul.", "Les deux chats dorment là.", "le roi chante"]
+WANTED = ["C'est l'ami de Paul.", "Les deux chats dorment là.", "Le roi chante."]
+
+
+def test_exact_match_is_a_share_and_minds_every_letter() -> None:
+    assert exact_match(REFERENCES, REFERENCES) == 1.0
+    assert exact_match(["le chat dort .", "mon chien mange", "le roi chante ."], REFERENCES) == (
+        pytest.approx(1 / 3)
+    )
+
+
+def test_bleu_is_that_of_sacrebleu() -> None:
+    translations = ["le chat dort .", "mon chien mange bien .", "Le roi rêve ."]
+    expected = sacrebleu.corpus_bleu(translations, [REFERENCES]).score
+    assert 0 < expected < 100
+    assert bleu(translations, REFERENCES) == expected
+    assert bleu(REFERENCES, REFERENCES) == pytest.approx(100)
+
+
+def test_bleu_minds_case() -> None:
+    lower = [reference.lower() for reference in REFERENCES]
+    assert bleu(lower, REFERENCES) < 100
+
+
+def test_tokenized_bleu_minds_no_case_but_every_word() -> None:
+    upper = [reference.upper() for reference in WANTED]
+    assert bleu_tokenized_lowercase(upper, WANTED, "fr") == pytest.approx(100)
+    assert bleu_tokenized_lowercase(SAID, WANTED, "fr") < 100
+
+
+def test_tokenized_bleu_takes_all_quotation_marks_for_the_same() -> None:
+    assert bleu_tokenized_lowercase(["Il dit « oui »"], ['Il dit "oui"'], "fr") > 99
+
+
+def test_tokenized_bleu_by_hand() -> None:
+    """French rules cut "c' est l' ami": 7/8 * 5/7 * 3/6 * 2/5 = 1/8."""
+    said, wanted = ["C'est un ami de Paul et Marie"], ["C'est l'ami de Paul et Marie"]
+    expected = 100 * (1 / 8) ** (1 / 4)
+    assert bleu_tokenized_lowercase(said, wanted, "fr") == pytest.approx(expected)
+    # English rules cut "c 'est l 'ami", so that "ami" alone is wrong too.
+    assert bleu_tokenized_lowercase(said, wanted, "en") < 0.9 * expected
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "de"])
+def test_tokenized_bleu_is_that_of_sacrebleu(language: str) -> None:
+    alike, cut = MosesPunctNormalizer(lang=language).normalize, MosesTokenizer(lang=language)
+    said, wanted = (
+        [cut.tokenize(alike(text.lower()), return_str=True) for text in texts]
+        for texts in (SAID, WANTED)
+    )
+    expected = sacrebleu.corpus_bleu(
+        said, [wanted], force=True, tokenize="none", smooth_method="none"
+    )
+    assert bleu_tokenized_lowercase(SAID, WANTED, language) == pytest.approx(expected.score)
+
+
+def test_scores_are_named_and_signed() -> None:
+    found = scores(SAID, WANTED, "fr")
+    assert list(found) == [
+        "sacrebleu",
+        "signature",
+        "bleu_tokenized_lowercase",
+        "chrf",
+        "sentences",
+    ]
+    assert found["sacrebleu"] == bleu(SAID, WANTED)
+    assert found["signature"] == (
+        f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:{sacrebleu.__version__}"
+    )
+    assert found["bleu_tokenized_lowercase"] == bleu_tokenized_lowercase(SAID, WANTED, "fr")
+    assert found["chrf"] == sacrebleu.corpus_chrf(SAID, [WANTED]).score
+    assert found["sentences"] == 3
+    assert found["sacrebleu"] < found["bleu_tokenized_lowercase"]  # a capital is wrong
+
+
+@pytest.mark.parametrize(
+    "score", [exact_match, bleu, lambda said, wanted: scores(said, wanted, "fr")]
+)
+def test_unequal_numbers_and_nothing_are_refused(score) -> None:
+    with pytest.raises(ValueError, match="got 2 translations and 3 references"):
+        score(SAID[:2], WANTED)
+    with pytest.raises(ValueError, match="got 3 translations and 1 references"):
+        score(SAID, WANTED[:1])
+    with pytest.raises(ValueError, match="got 0 translations and 0 references"):
+        score([], [])
+
+
+# Ten sentences: one system gets every third wrong, the other every second.
+SENTENCES = [f"The {noun} number {n} sleeps in the sun." for n, noun in enumerate("abcdefghij")]
+GOOD = [s.replace("sleeps", "is") if n % 3 == 0 else s for n, s in enumerate(SENTENCES)]
+POOR = [s.replace("sleeps", "is") if n % 2 == 0 else s for n, s in enumerate(SENTENCES)]
+
+
+def test_bootstrap_scores_the_whole_test_set() -> None:
+    result = paired_bootstrap(GOOD, POOR, SENTENCES, samples=10)
+    assert result["better"] == pytest.approx(bleu(GOOD, SENTENCES))
+    assert result["worse"] == pytest.approx(bleu(POOR, SENTENCES))
+    assert result["difference"] == result["better"] - result["worse"] > 0
+    assert result["samples"] == 10
+
+
+def test_bootstrap_smooths_as_sacrebleu_does() -> None:
+    """Without four words in a row in common, nothing but the smoothing is left."""
+    said, wanted = (
+        ["le chat dort", "mon chien mange bien"],
+        ["le chat mange", "mon chien dort bien"],
+    )
+    assert bleu_tokenized_lowercase(said, wanted, "fr") == 0
+    result = paired_bootstrap(said, said, wanted, samples=5)
+    assert result["better"] == pytest.approx(bleu(said, wanted))
+    assert result["better"] > 0
+
+
+def test_bootstrap_draws_whole_sentences_and_the_same_for_both() -> None:
+    draws = np.random.default_rng(7).multinomial(10, [0.1] * 10, size=20)
+    differences = []
+    for draw in draws:
+        drawn = [np.repeat(side, draw).tolist() for side in (GOOD, POOR, SENTENCES)]
+        differences.append(bleu(drawn[0], drawn[2]) - bleu(drawn[1], drawn[2]))
+    result = paired_bootstrap(GOOD, POOR, SENTENCES, samples=20, seed=7)
+    assert result["p_value"] == (sum(d <= 0 for d in differences) + 1) / 21
+    assert 1 / 21 < result["p_value"] < 1
+    assert result["confidence_interval"] == pytest.approx(np.percentile(differences, [2.5, 97.5]))
+
+
+def test_bootstrap_knows_a_sure_win_a_sure_loss_and_a_tie() -> None:
+    always_wrong = [sentence.replace("sleeps", "is") for sentence in SENTENCES]
+    win = paired_bootstrap(SENTENCES, always_wrong, SENTENCES, samples=99)
+    loss = paired_bootstrap(always_wrong, SENTENCES, SENTENCES, samples=99)
+    tie = paired_bootstrap(GOOD, GOOD, SENTENCES, samples=99)
+    assert win["p_value"] == 1 / 100
+    assert loss["p_value"] == 1
+    assert tie["p_value"] == 1  # who does not differ does not win
+    assert win["confidence_interval"][0] > 0
+    assert loss["confidence_interval"] == pytest.approx(
+        [-b for b in win["confidence_interval"]][::-1]
+    )
+    assert tie["confidence_interval"] == (0, 0)
+
+
+def test_bootstrap_is_determined_by_its_seed() -> None:
+    first, again, other = (
+        paired_bootstrap(GOOD, POOR, SENTENCES, samples=50, seed=seed) for seed in (0, 0, 1)
+    )
+    assert first == again
+    assert first["confidence_interval"] != other["confidence_interval"]
+
+
+def test_bootstrap_takes_silence() -> None:
+    assert paired_bootstrap(SENTENCES, [""] * 10, SENTENCES, samples=5)["worse"] == 0
+
+
+def test_bootstrap_refuses_what_it_cannot_draw() -> None:
+    with pytest.raises(ValueError, match="got samples = 0"):
+        paired_bootstrap(GOOD, POOR, SENTENCES, samples=0)
+    with pytest.raises(ValueError, match="got 9 translations and 10 references"):
+        paired_bootstrap(GOOD, POOR[:9], SENTENCES)
+    with pytest.raises(ValueError, match="got 0 translations"):
+        paired_bootstrap([], [], [])

@@ -1,0 +1,628 @@
+import math
+import shutil
+import signal
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from transformer_course.translation.checkpoints import (
+    CheckpointError,
+    read_tensors,
+    write_tensors,
+)
+from transformer_course.translation.corpora.batches import Batch, EncodedPair, length_batches
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD
+from transformer_course.translation.training import precision
+from transformer_course.translation.training.loss import smoothed_cross_entropy
+from transformer_course.translation.training.schedule import noam, warmup_cosine
+from transformer_course.translation.training.trainer import (
+    METRICS_FILE,
+    TRAINING_FILE,
+    Row,
+    Trainer,
+    TrainingSettings,
+)
+from transformer_course.translation.translator import Translator
+
+# 48 pairs of 4 target tokens make 6 batches of 8: the run goes through two epochs.
+SETTINGS = TrainingSettings(
+    steps=12,
+    batch_tokens=32,
+    learning_rate=5e-3,
+    evaluate_every=3,
+    dev_sentences=3,
+    weight_decay=0.01,
+)
+FILES = {"config.json", "model.safetensors", TRAINING_FILE, METRICS_FILE}
+Watcher = Callable[[list[Row]], None]
+NewTrainer = Callable[..., Trainer]
+
+
+@pytest.fixture(scope="module")
+def new_trainer(new_translator: Callable[..., Translator], pairs: list[SentencePair]) -> NewTrainer:
+    """Return a function that builds a fresh trainer, as a new process would."""
+
+    def build(
+        output: Path | None = None,
+        watch: Watcher | None = None,
+        sizes: dict[str, Any] | None = None,
+        **changes: Any,
+    ) -> Trainer:
+        settings = replace(SETTINGS, **changes)
+        return Trainer(new_translator(**sizes or {}), pairs, pairs, settings, output, watch)
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def straight(new_trainer: NewTrainer) -> Trainer:
+    """Train without a stop, for comparison; not to be changed."""
+    trainer = new_trainer()
+    trainer.train()
+    return trainer
+
+
+def interrupt_at(step: int, times: int = 1) -> Watcher:
+    """Return a watcher that presses Ctrl-C when the run has come to the step."""
+
+    def watch(history: list[Row]) -> None:
+        if history[-1]["step"] == step:
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+
+    return watch
+
+
+def without_seconds(history: list[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in history]
+
+
+def assert_same_weights(trainer: Trainer, other: Trainer) -> None:
+    weights, others = trainer.model.state_dict(), other.model.state_dict()
+    for name, tensor in weights.items():
+        assert torch.equal(tensor, others[name]), name
+
+
+def assert_same_function(trainer: Trainer, other: Trainer) -> None:
+    """Compare logits: a bias of the keys changes none, so its gradient is rounding alone."""
+    source, target = torch.tensor([[4, 5, 6, EOS]]), torch.tensor([[BOS, 6, 5, 4]])
+    with torch.no_grad():
+        torch.testing.assert_close(
+            trainer.model(source, target), other.model(source, target), rtol=1e-3, atol=1e-3
+        )
+
+
+def test_training_is_determined_by_its_seed(new_trainer: NewTrainer, straight: Trainer) -> None:
+    again, other = new_trainer(), new_trainer(seed=1)
+    again.train()
+    other.train()
+    assert_same_weights(again, straight)
+    assert without_seconds(again.history) == without_seconds(straight.history)
+    assert other.history[-1]["train_loss"] != straight.history[-1]["train_loss"]
+
+
+def test_global_random_state_neither_matters_nor_moves(
+    new_trainer: NewTrainer, straight: Trainer
+) -> None:
+    trainer = new_trainer()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(99)
+        before = torch.get_rng_state()
+        trainer.train()
+        assert torch.equal(torch.get_rng_state(), before)
+    assert_same_weights(trainer, straight)
+
+
+def test_it_learns(new_trainer: NewTrainer) -> None:
+    trainer = new_trainer(steps=120, learning_rate=1e-2, evaluate_every=40)
+    history = trainer.train()
+    assert history[-1]["dev_loss"] < history[0]["dev_loss"] / 2
+    assert history[-1]["dev_exact_match"] == 1.0
+    assert trainer.translator.translate(["this king dreams"]) == ["ce roi rêve"]
+
+
+def test_history_has_a_row_for_each_look_and_for_the_end(new_trainer: NewTrainer) -> None:
+    seen = []
+    trainer = new_trainer(steps=7, watch=lambda history: seen.append(len(history)))
+    history = trainer.train()
+    assert [row["step"] for row in history] == [3, 6, 7]
+    assert seen == [1, 2, 3]
+    assert history is trainer.history
+    seconds = [row["seconds"] for row in history]
+    assert seconds == sorted(seconds)
+    assert not trainer.model.training
+
+
+def test_losses_are_those_of_the_lesson(translator: Translator, pairs: list[SentencePair]) -> None:
+    """The trainer takes torch's kernel; lesson 7 shows smoothed_cross_entropy."""
+    uneven = [*pairs[:3], SentencePair("the cat", "le chat"), SentencePair("dog", "chien")]
+    one_batch = replace(SETTINGS, steps=1, batch_tokens=1000, learning_rate=1e-9)
+    encoded = translator.encode_pairs(uneven)
+    model = translator.model
+    row = Trainer(translator, uneven, uneven[2:], replace(one_batch, dev_sentences=5)).train()[0]
+
+    def loss(pairs: list[EncodedPair], smoothing: float) -> float:
+        batch = Batch.from_pairs(pairs, BOS, EOS, PAD)
+        logits = model(batch.source, batch.target_in).flatten(0, 1)
+        return smoothed_cross_entropy(logits, batch.target_out.flatten(), smoothing, PAD).item()
+
+    assert row["dev_loss"] == pytest.approx(loss(encoded[2:], 0.0), rel=1e-5)
+    order = length_batches(encoded, 1000, torch.Generator().manual_seed(SETTINGS.seed))[0]
+    model.train()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SETTINGS.seed)  # the dropout of step 0
+        expected = loss([encoded[number] for number in order], SETTINGS.smoothing)
+    assert row["train_loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_each_epoch_takes_every_pair_once_in_an_order_of_its_own(
+    new_trainer: NewTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = new_trainer()
+    batches = []
+    update = trainer.update
+    monkeypatch.setattr(trainer, "update", lambda b: (batches.append(b.source.tolist()), update(b)))
+    trainer.train()
+    epochs = batches[:6], batches[6:]
+    first, second = (sorted(row for batch in epoch for row in batch) for epoch in epochs)
+    assert first == second
+    assert len({tuple(row) for row in first}) == 48
+    assert batches[:6] != batches[6:]
+
+
+def learning_rates(trainer: Trainer) -> list[float]:
+    return [row["learning_rate"] for row in trainer.train()]
+
+
+def test_learning_rate_follows_the_cosine(new_trainer: NewTrainer) -> None:
+    """Taken at the middle of each step, so that neither the first nor the last is wasted."""
+    rates = learning_rates(new_trainer(steps=10, evaluate_every=1, warmup=0.3))
+    middles = [(step + 0.5) / 10 for step in range(10)]
+    assert rates == pytest.approx([warmup_cosine(middle, 5e-3, 0.3) for middle in middles])
+    assert min(rates) > 0
+
+
+def test_learning_rate_follows_the_paper(new_trainer: NewTrainer) -> None:
+    rates = learning_rates(
+        new_trainer(steps=10, evaluate_every=1, warmup=0.4, schedule="noam", learning_rate=0.5)
+    )
+    assert rates == pytest.approx([0.5 * noam(step, 16, 4) for step in range(1, 11)])
+
+
+def test_minutes_end_the_run(new_trainer: NewTrainer) -> None:
+    trainer = new_trainer(minutes=1 / 60, evaluate_every=1000)
+    history = trainer.train()
+    assert trainer.progress == 1
+    assert 1 <= history[-1]["seconds"] < 5
+    assert history[-1]["learning_rate"] < 0.1 * SETTINGS.learning_rate
+
+
+def test_gradient_is_clipped(new_trainer: NewTrainer, straight: Trainer) -> None:
+    clipped = new_trainer(clip_norm=1e-12, weight_decay=0.0)  # far below Adam's eps
+    before = {name: tensor.clone() for name, tensor in clipped.model.state_dict().items()}
+    clipped.train()
+    for name, tensor in clipped.model.state_dict().items():
+        torch.testing.assert_close(tensor, before[name], rtol=0, atol=1e-4)
+    assert clipped.history[-1]["train_loss"] > straight.history[-1]["train_loss"]
+
+
+def test_nothing_is_written_without_a_folder(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    new_trainer(steps=3).train()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_checkpoint_holds_the_translator_and_the_metrics(
+    new_trainer: NewTrainer, tmp_path: Path
+) -> None:
+    trainer = new_trainer(output=tmp_path, steps=7)
+    history = trainer.train()
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    loaded = Translator.load(tmp_path)
+    for name, tensor in loaded.model.state_dict().items():
+        assert torch.equal(tensor, trainer.model.state_dict()[name]), name
+    metrics = pd.read_csv(tmp_path / METRICS_FILE)
+    assert list(metrics.columns) == list(history[0])
+    pd.testing.assert_frame_equal(metrics, pd.DataFrame(history))
+
+
+def test_resumed_run_equals_the_straight_one_to_the_bit(
+    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path
+) -> None:
+    """Stop at step 9, in the second epoch; dropout is on."""
+    stopped = new_trainer(tmp_path, interrupt_at(9))
+    stopped.train()
+    assert stopped.step == 9
+
+    resumed = new_trainer(tmp_path)
+    resumed.resume(tmp_path)
+    assert (resumed.step, resumed.seconds) == (9, stopped.seconds)
+    assert resumed.history == stopped.history
+    resumed.train()
+    assert_same_weights(resumed, straight)
+    assert without_seconds(resumed.history) == without_seconds(straight.history)
+
+
+def interrupt_after_update(trainer: Trainer, step: int) -> None:
+    """Let Ctrl-C be pressed in the middle of a step."""
+    update = trainer.update
+
+    def update_and_interrupt(batch: Batch) -> None:
+        update(batch)
+        if trainer.step == step:
+            signal.raise_signal(signal.SIGINT)
+
+    trainer.update = update_and_interrupt
+
+
+def test_stop_between_two_looks_is_resumed_too(
+    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path
+) -> None:
+    stopped = new_trainer(tmp_path)
+    interrupt_after_update(stopped, 4)
+    assert [row["step"] for row in stopped.train()] == [3, 4]
+
+    resumed = new_trainer(tmp_path)
+    resumed.resume(tmp_path)
+    assert without_seconds(resumed.train()) == without_seconds(straight.history)
+    assert_same_weights(resumed, straight)
+
+
+def test_stop_between_two_looks_does_not_count_for_patience(
+    new_trainer: NewTrainer, tmp_path: Path
+) -> None:
+    settings = {"average": 0.8, "patience": 1}
+    whole = new_trainer(**settings)
+    whole.train()
+    for step in (4, 5):
+        stopped = new_trainer(tmp_path, **settings)
+        if step > 4:
+            stopped.resume(tmp_path)
+        interrupt_after_update(stopped, step)
+        stopped.train()
+        assert stopped.step == step
+    resumed = new_trainer(tmp_path, **settings)
+    resumed.resume(tmp_path)
+    assert without_seconds(resumed.train()) == without_seconds(whole.history)
+    assert_same_weights(resumed, whole)
+
+
+def test_run_goes_on_in_the_precision_it_began_with(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: True)
+    new_trainer(tmp_path, interrupt_at(3), precision="auto").train()
+    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: False)
+    resumed = new_trainer(tmp_path, precision="auto")
+    assert resumed.facts()["precision"] == "float32"
+    resumed.resume(tmp_path)
+    assert resumed.facts()["precision"] == "bfloat16"
+
+
+def test_same_trainer_can_go_on_after_an_interrupt(
+    new_trainer: NewTrainer, straight: Trainer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = new_trainer(watch=interrupt_at(6))
+    trainer.train()
+    assert "Stopped at step 6" in capsys.readouterr().out
+    assert not trainer.model.training
+    trainer.train()
+    assert_same_weights(trainer, straight)
+
+
+def test_saving_by_hand_and_foreign_random_numbers_do_not_matter(
+    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path
+) -> None:
+    def watch(_history: list[Row]) -> None:
+        torch.rand(5)
+        interrupt_at(6)(_history)
+
+    stopped = new_trainer(watch=watch)
+    stopped.train()
+    with torch.random.fork_rng(devices=[]):
+        torch.rand(3)
+        stopped.save(tmp_path)
+    resumed = new_trainer()
+    resumed.resume(tmp_path)
+    resumed.train()
+    assert_same_weights(resumed, straight)
+
+
+def test_finished_run_stays_as_it_is(new_trainer: NewTrainer, tmp_path: Path) -> None:
+    finished = new_trainer(tmp_path, steps=3)
+    finished.train()
+    resumed = new_trainer(tmp_path, steps=3)
+    resumed.resume(tmp_path)
+    assert resumed.train() == finished.history
+    assert_same_weights(resumed, finished)
+
+
+def test_second_interrupt_comes_through_and_the_checkpoint_is_whole(
+    new_trainer: NewTrainer, straight: Trainer, tmp_path: Path
+) -> None:
+    trainer = new_trainer(tmp_path, interrupt_at(6, times=2))
+    usual = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    assert signal.getsignal(signal.SIGINT) is usual
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    resumed = new_trainer(tmp_path)
+    resumed.resume(tmp_path)
+    assert resumed.step == 6
+    resumed.train()
+    assert_same_weights(resumed, straight)
+
+
+def test_full_disk_leaves_the_last_checkpoint(
+    new_trainer: NewTrainer,
+    straight: Trainer,
+    tmp_path: Path,
+    full_disk: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    new_trainer(tmp_path, interrupt_at(6)).train()
+    going_on = new_trainer(tmp_path)
+    going_on.resume(tmp_path)
+    with full_disk(10_000), pytest.raises(OSError, match="too large"):
+        going_on.train()
+    assert {path.name for path in tmp_path.iterdir()} == FILES
+    resumed = new_trainer(tmp_path)
+    resumed.resume(tmp_path)
+    assert resumed.step == 6
+    resumed.train()
+    assert_same_weights(resumed, straight)
+
+
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_numbers_that_are_none_stop_the_run_before_they_reach_the_weights(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    trainer = new_trainer(tmp_path)
+    loss = trainer._loss
+
+    def spoilt(*arguments: Any) -> torch.Tensor:
+        value = loss(*arguments)
+        if where == "loss" and trainer.step == 4:
+            return value * math.nan
+        if value.requires_grad and trainer.step == 4:
+            value.register_hook(lambda gradient: gradient * math.inf)
+        return value
+
+    monkeypatch.setattr(trainer, "_loss", spoilt)
+    with pytest.raises(FloatingPointError, match=r"at step 5 .* lower learning rate than 0\.005"):
+        trainer.train()
+    assert trainer.step == 4
+    assert all(tensor.isfinite().all() for tensor in trainer.model.state_dict().values())
+    resumed = new_trainer()
+    resumed.resume(tmp_path)
+    assert resumed.step == 3
+
+
+def test_wild_learning_rate_ends_in_a_clear_error(new_trainer: NewTrainer) -> None:
+    with pytest.raises(FloatingPointError, match=r"lower learning rate than 1e\+30"):
+        new_trainer(learning_rate=1e30).train()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"steps": 13}, {"learning_rate": 1e-3}, {"seed": 1}],
+    ids=lambda change: next(iter(change)),
+)
+def test_other_settings_do_not_resume(
+    new_trainer: NewTrainer, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    new_trainer(tmp_path, steps=3).train()
+    with pytest.raises(CheckpointError, match="a run with other settings or sizes"):
+        new_trainer(**({"steps": 3} | change)).resume(tmp_path)
+
+
+def test_other_sizes_do_not_resume_even_if_the_shapes_agree(
+    new_trainer: NewTrainer,
+    new_translator: Callable[..., Translator],
+    pairs: list[SentencePair],
+    tmp_path: Path,
+) -> None:
+    new_trainer(tmp_path, steps=3).train()
+    other = Trainer(new_translator(heads=4), pairs, pairs, replace(SETTINGS, steps=3))
+    with pytest.raises(CheckpointError, match="a run with other settings or sizes"):
+        other.resume(tmp_path)
+
+
+def test_missing_training_state_is_named(new_trainer: NewTrainer, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=f"no {TRAINING_FILE} in"):
+        new_trainer().resume(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def trained(new_trainer: NewTrainer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    new_trainer(folder, steps=3).train()
+    return folder
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
+def test_training_state_cut_short_is_refused(
+    new_trainer: NewTrainer, trained: Path, tmp_path: Path, share: float
+) -> None:
+    whole = (trained / TRAINING_FILE).read_bytes()
+    (tmp_path / TRAINING_FILE).write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(CheckpointError, match="damaged"):
+        new_trainer(steps=3).resume(tmp_path)
+
+
+@pytest.mark.parametrize("missing", ["step", "history", "run", "model.output", "optimizer"])
+def test_training_state_without_a_part_is_refused(
+    new_trainer: NewTrainer, trained: Path, tmp_path: Path, missing: str
+) -> None:
+    tensors, progress = read_tensors(trained / TRAINING_FILE)
+    if missing == "optimizer":
+        tensors = {f"{name}.x" if missing in name else name: t for name, t in tensors.items()}
+    elif missing == "model.output":
+        del tensors["model.target_embeddings.table.weight"]
+    else:
+        del progress[missing]
+    write_tensors(tmp_path / TRAINING_FILE, tensors, progress)
+    with pytest.raises(CheckpointError):
+        new_trainer(steps=3).resume(tmp_path)
+
+
+def test_weights_alone_are_no_training_state(
+    new_trainer: NewTrainer, trained: Path, tmp_path: Path
+) -> None:
+    shutil.copy(trained / "model.safetensors", tmp_path / TRAINING_FILE)
+    with pytest.raises(CheckpointError, match="other settings"):
+        new_trainer(steps=3).resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("train", "dev"), [(0, 3), (3, 0)], ids=["no training pairs", "no dev pairs"]
+)
+def test_empty_splits_are_refused(
+    translator: Translator, pairs: list[SentencePair], train: int, dev: int
+) -> None:
+    with pytest.raises(ValueError, match=f"got {train} train, {dev} dev"):
+        Trainer(translator, pairs[:train], pairs[:dev], SETTINGS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"steps": 0},
+        {"steps": 1.5},
+        {"batch_tokens": 0},
+        {"evaluate_every": -1},
+        {"dev_sentences": 0},
+        {"minutes": 0.0},
+        {"minutes": math.nan},
+        {"minutes": math.inf},
+        {"learning_rate": 0.0},
+        {"learning_rate": math.nan},
+        {"clip_norm": 0.0},
+        {"warmup": 0.0},
+        {"warmup": 1.0},
+        {"smoothing": 1.0},
+        {"smoothing": -0.1},
+        {"weight_decay": -0.1},
+        {"weight_decay": math.nan},
+        {"seed": -1},
+        {"seed": 2**32},
+        {"schedule": "linear"},
+        {"schedule": "noam", "minutes": 1.0},
+    ],
+    ids=repr,
+)
+@pytest.mark.usefixtures("unchecked_signatures")
+def test_settings_that_make_no_sense_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(change))):
+        TrainingSettings(**change)
+
+
+# What long runs need
+
+
+def test_accumulated_gradients_are_those_of_the_large_batch(new_trainer: NewTrainer) -> None:
+    without_dropout = {"dropout": 0.0}
+    large = new_trainer(batch_tokens=64, sizes=without_dropout)
+    small = new_trainer(batch_tokens=32, accumulate=2, sizes=without_dropout)
+    large.train()
+    small.train()
+    assert small.step == large.step
+    assert_same_function(small, large)
+
+
+def test_fast_loss_takes_the_same_steps(new_trainer: NewTrainer) -> None:
+    plain, fast = (new_trainer(fast=fast, sizes={"dropout": 0.0}) for fast in (False, True))
+    plain.train()
+    fast.train()
+    assert_same_function(fast, plain)
+
+
+def test_bfloat16_learns_too(new_trainer: NewTrainer) -> None:
+    trainer = new_trainer(precision="bfloat16", steps=30, learning_rate=1e-2, evaluate_every=15)
+    first, last = trainer.train()
+    assert last["dev_loss"] < first["dev_loss"]
+    assert trainer.facts()["precision"] == "bfloat16"
+    assert all(weight.dtype == torch.float32 for weight in trainer.model.parameters())
+
+
+def test_average_is_what_translates(new_trainer: NewTrainer, straight: Trainer) -> None:
+    averaged = new_trainer(average=0.8)
+    seen = []
+    update = averaged.update
+
+    def update_and_remember(batch: Batch) -> None:
+        update(batch)
+        seen.append(averaged.model.output.weight.detach().clone())
+
+    averaged.update = update_and_remember
+    averaged.train()
+    expected = averaged.model.output.weight
+    torch.testing.assert_close(seen[-1], straight.model.output.weight, rtol=0, atol=0)
+    assert not torch.allclose(expected, seen[-1])
+    average = seen[0]  # by hand; after one step the first, random weights still count a little
+    for step, weight in enumerate(seen[1:], start=2):
+        keep = min(0.8, step / (step + 10))
+        average = keep * average + (1 - keep) * weight
+    assert (expected - average).abs().mean() < 0.05 * (expected - seen[-1]).abs().mean()
+
+
+def test_averaged_run_resumes_to_the_bit(new_trainer: NewTrainer, tmp_path: Path) -> None:
+    settings = {"average": 0.8, "patience": 3}
+    whole = new_trainer(**settings)
+    whole.train()
+    stopped = new_trainer(tmp_path, interrupt_at(6), **settings)
+    stopped.train()
+    loaded = Translator.load(tmp_path)
+    assert torch.equal(loaded.model.output.weight, stopped.model.output.weight)
+    resumed = new_trainer(tmp_path, **settings)
+    resumed.resume(tmp_path)
+    resumed.train()
+    assert_same_weights(resumed, whole)
+    stopped.train()  # in the same process, too
+    assert_same_weights(stopped, whole)
+    assert without_seconds(resumed.history) == without_seconds(whole.history)
+
+
+def test_patience_stops_the_run_and_keeps_the_best(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = new_trainer(tmp_path, steps=100, patience=2)
+    losses = iter([5.0, 4.0, 4.5, 4.0, 3.0])
+    seen = []
+
+    def watch(history: list[Row]) -> None:
+        seen.append(trainer.model.output.weight.detach().clone())
+
+    trainer.watch = watch
+    loss = trainer._loss
+
+    def dev_loss(batch: Batch, smoothing: float, reduction: str = "mean") -> torch.Tensor:
+        if reduction == "sum":
+            tokens = sum(int((b.target_out != PAD).sum()) for b in trainer._dev_batches)
+            return torch.tensor(next(losses) * tokens / len(trainer._dev_batches))
+        return loss(batch, smoothing)
+
+    assert len(trainer._dev_batches) == 1
+    monkeypatch.setattr(trainer, "_loss", dev_loss)
+    history = trainer.train()
+    assert [row["dev_loss"] for row in history] == pytest.approx([5.0, 4.0, 4.5, 4.0])
+    # The fourth look is as good as the second, not better: the second is kept.
+    assert torch.equal(trainer.model.output.weight, seen[1])
+    assert torch.equal(Translator.load(tmp_path).model.output.weight, seen[1])
+
+
+def test_facts_say_what_is_trained(new_trainer: NewTrainer) -> None:
+    trainer = new_trainer()
+    facts = trainer.facts()
+    assert facts["train_pairs"] == 48
+    assert facts["parameters"] == sum(weight.numel() for weight in trainer.model.parameters())
+    assert facts["padding_waste"] == 0  # all sentences have three words
+    assert (facts["precision"], facts["device"]) == ("float32", "cpu")

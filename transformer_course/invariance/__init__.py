@@ -1,0 +1,1 @@
+"""Lesson 6: what holds for every right Transformer, and twelve broken ones that it catches."""

@@ -1,0 +1,288 @@
+"""Lesson 6: what holds for every right Transformer, whatever its weights; one test per property.
+
+A test looks at what goes in and what comes out, never at the code. It takes any model with the
+interface of :class:`~transformer_course.model.Transformer`, fresh or trained, and returns True
+where the property holds. :func:`naive_test` shows how models are often tested instead.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from transformer_course.model.feed_forward import FeedForward
+from transformer_course.model.multi_head_attention import MultiHeadAttention
+from transformer_course.model.transformer import evaluating
+
+BATCH, SOURCE, TARGET = 3, 5, 7
+TOLERANCE = 1e-4  # A smaller change is rounding, a larger one an effect.
+
+
+def naive_test(network: nn.Module) -> bool:
+    """Check that logits have the right shape and are finite, and that some gradient arrives."""
+    source, target = _sentences(network)
+    logits = network(source, target)
+    return (
+        logits.shape == (BATCH, TARGET, network.config.target_vocab)
+        and bool(logits.isfinite().all())
+        and any(_gradients(network, [*network.parameters()]))
+    )
+
+
+# The whole model
+
+
+def effect_of_target_tokens(network: nn.Module) -> Float[Tensor, "target target"]:
+    """Return how far each token of a target (row) moves the logits at each position (column)."""
+    source, target = _sentences(network, batch=1)
+    changed = _one_token_changed(target, network.config.target_vocab, network.config.pad_id)
+    moved = _logits(network, source.expand(TARGET, -1), changed)
+    return _change(moved, _logits(network, source, target))
+
+
+def sees_no_future(network: nn.Module) -> bool:
+    """Check that no target token has an effect at an earlier position."""
+    effect_of_later_tokens = effect_of_target_tokens(network).tril(-1)
+    return bool((effect_of_later_tokens < TOLERANCE).all())
+
+
+def sees_the_past(network: nn.Module) -> bool:
+    """Check that each target token has an effect at its own and at every later position."""
+    row, column = torch.triu_indices(TARGET, TARGET)
+    return bool((effect_of_target_tokens(network)[row, column] > TOLERANCE).all())
+
+
+def reads_the_source(network: nn.Module) -> bool:
+    """Check that each source token has an effect at every position of the target."""
+    source, target = _sentences(network, batch=1)
+    changed = _one_token_changed(source, network.config.source_vocab, network.config.pad_id)
+    moved = _logits(network, changed, target.expand(SOURCE, -1))
+    return _all_differ(moved, _logits(network, source, target))
+
+
+def reads_only_the_memory(network: nn.Module) -> bool:
+    """Check that the decoder takes from the source ids only where padding stands."""
+    source, target = _ragged_sentences(network)
+    vocab, pad_id = network.config.source_vocab, network.config.pad_id
+    padded = source == pad_id
+    other_source = torch.where(padded, pad_id, _other_tokens(source, vocab, pad_id))
+    with evaluating(network):
+        memory = network.encode(source)
+        # What stands in the memory at padded positions must not count either.
+        other_memory = torch.where(padded[:, :, None], _noise(*memory.shape).to(memory), memory)
+        return _same(
+            network.decode(target, other_memory, other_source),
+            network.decode(target, memory, source),
+        )
+
+
+def ignores_padding(network: nn.Module) -> bool:
+    """Check that padding behind source and target does not change the logits of real tokens."""
+    source, target = _sentences(network)
+    pad_id = network.config.pad_id
+    padded_source, padded_target = (F.pad(ids, (0, 3), value=pad_id) for ids in (source, target))
+    padded = _logits(network, padded_source, padded_target)
+    return _same(padded[:, :TARGET], _logits(network, source, target))
+
+
+def ignores_the_batch(network: nn.Module) -> bool:
+    """Check that a sentence gets the same logits alone as among others."""
+    source, target = _ragged_sentences(network)
+    alone = [_logits(network, source[[row]], target[[row]]) for row in range(BATCH)]
+    return _same(torch.cat(alone), _logits(network, source, target))
+
+
+def tells_positions_apart(network: nn.Module) -> bool:
+    """Check that a repeated word gets another vector, and other logits, at each position."""
+    source, target = (ids[:, :1].expand(ids.shape) for ids in _sentences(network, batch=1))
+    with evaluating(network):
+        memory, logits = network.encode(source), network(source, target)
+    return all(_all_differ(vectors[:, 1:], vectors[:, :-1]) for vectors in (memory, logits))
+
+
+def trains_every_parameter(network: nn.Module) -> bool:
+    """Check that the loss has a gradient with respect to every parameter."""
+    # A key's bias adds the same number to all scores of a query, which softmax does not notice.
+    parameters = [p for name, p in network.named_parameters() if "key_projection.bias" not in name]
+    return all(_gradients(network, parameters))
+
+
+# Its parts
+
+
+def keeps_the_residual(network: nn.Module) -> bool:
+    """Check that encoder and decoder still know their input when all sub-layers are silent."""
+    x = _vectors(network, batch=1, length=2)
+    for stack, inputs in ((network.encoder, (x,)), (network.decoder, (x, x))):
+        silent = {
+            name: torch.zeros_like(parameter)
+            for name, parameter in stack.named_parameters()
+            if "output_projection" in name or "contract" in name
+        }
+        with evaluating(stack):
+            first, second = functional_call(stack, silent, inputs)[0]
+        if not _all_differ(first, second):
+            return False
+    return True
+
+
+def averages_the_values(network: nn.Module) -> bool:
+    """Check that attention weights sum to 1: the mean of equal values is that value."""
+    query, value = _vectors(network, BATCH, TARGET), _vectors(network, 1, 1)
+    return all(
+        _same(attention(query, value.expand(BATCH, SOURCE, -1)), attention(query[:1, :1], value))
+        for attention in _parts(network, MultiHeadAttention)
+    )
+
+
+def ignores_memory_order(network: nn.Module) -> bool:
+    """Check that attention without a mask finds the same in whatever order the memory stands."""
+    query, memory = _vectors(network, BATCH, TARGET), _vectors(network, BATCH, SOURCE, seed=1)
+    return all(
+        _same(attention(query, memory.flip(1)), attention(query, memory))
+        for attention in _parts(network, MultiHeadAttention)
+    )
+
+
+def divides_by_root_d_k(network: nn.Module) -> bool:
+    """Check that scores are divided by the root of a head's width before the softmax."""
+    root_d_k = math.sqrt(network.config.d_model / network.config.heads)
+    query, memory = 0.5 * _vectors(network, 1, TARGET), 0.5 * _vectors(network, 1, 2, seed=1)
+    return all(
+        bool(((_temperature(attention, query, memory) - root_d_k).abs() < 0.01).all())
+        for attention in _parts(network, MultiHeadAttention)
+    )
+
+
+def is_not_linear(network: nn.Module) -> bool:
+    """Check that feed-forward is not affine, where f(x + y) + f(0) = f(x) + f(y) would hold."""
+    x, y = _vectors(network, 1, TARGET), _vectors(network, 1, TARGET, seed=1)
+    return all(
+        _all_differ(f(x + y) + f(torch.zeros_like(x)), f(x) + f(y))
+        for f in _parts(network, FeedForward)
+    )
+
+
+Test = Callable[[nn.Module], bool]
+TESTS: tuple[Test, ...] = (
+    sees_no_future,
+    sees_the_past,
+    reads_the_source,
+    reads_only_the_memory,
+    ignores_padding,
+    ignores_the_batch,
+    tells_positions_apart,
+    trains_every_parameter,
+    keeps_the_residual,
+    averages_the_values,
+    ignores_memory_order,
+    divides_by_root_d_k,
+    is_not_linear,
+)
+
+
+def failed_tests(network: nn.Module) -> set[str]:
+    """Name the properties that the model lacks."""
+    return {test.__name__ for test in TESTS if not test(network)}
+
+
+# What the tests are made of
+
+
+def _logits(network: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    with evaluating(network):
+        return network(source, target)
+
+
+def _gradients(network: nn.Module, parameters: list[nn.Parameter]) -> list[bool]:
+    """Say of each parameter whether the loss of some sentences has a gradient there."""
+    source, target = _sentences(network)
+    following = _other_tokens(target, network.config.target_vocab, network.config.pad_id)
+    loss = F.cross_entropy(network(source, target).flatten(0, 1), following.flatten())
+    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+    return [gradient is not None and bool(gradient.any()) for gradient in gradients]
+
+
+def _change(a: Tensor, b: Tensor) -> Tensor:
+    """Return how far the vectors along the last axis have moved."""
+    return (a - b).abs().amax(dim=-1)
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return bool((_change(a, b) < TOLERANCE).all())
+
+
+def _all_differ(a: Tensor, b: Tensor) -> bool:
+    return bool((_change(a, b) > TOLERANCE).all())
+
+
+def _sentences(network: nn.Module, batch: int = BATCH) -> tuple[Tensor, Tensor]:
+    """Draw sources and targets without padding, at every call the same."""
+    config, generator = network.config, torch.Generator().manual_seed(0)
+
+    def draw(vocab: int, length: int) -> Tensor:
+        ids = torch.randint(1, vocab, (batch, length), generator=generator)
+        return torch.where(ids == config.pad_id, 0, ids)
+
+    return draw(config.source_vocab, SOURCE), draw(config.target_vocab, TARGET)
+
+
+def _ragged_sentences(network: nn.Module) -> tuple[Tensor, Tensor]:
+    """Draw sentences of which each is one token shorter than the one before, and padded."""
+    source, target = _sentences(network)
+    for row in range(BATCH):
+        source[row, SOURCE - row :] = target[row, TARGET - row :] = network.config.pad_id
+    return source, target
+
+
+def _other_tokens(ids: Tensor, vocab: int, pad_id: int) -> Tensor:
+    """Replace each token by a different one, never by padding."""
+    other = (ids + 1) % vocab
+    return torch.where(other == pad_id, (other + 1) % vocab, other)
+
+
+def _one_token_changed(ids: Tensor, vocab: int, pad_id: int) -> Tensor:
+    """Return as many copies of one sentence as it has tokens; copy i differs in token i."""
+    changed = torch.eye(ids.shape[1], dtype=torch.bool)
+    return torch.where(changed, _other_tokens(ids, vocab, pad_id), ids)
+
+
+def _noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def _vectors(network: nn.Module, batch: int, length: int, seed: int = 0) -> Tensor:
+    """Draw vectors of the model's width and number type."""
+    return _noise(batch, length, network.config.d_model, seed=seed).to(network.output.weight)
+
+
+def _parts(network: nn.Module, kind: type[nn.Module]) -> Iterator[nn.Module]:
+    return (module for module in network.modules() if isinstance(module, kind))
+
+
+def _temperature(attention: MultiHeadAttention, query: Tensor, memory: Tensor) -> Tensor:
+    """Divide differences of scores by differences of log-weights, for each query and head.
+
+    With two keys, a head's output lies on the line between two values, and where on it is the
+    weight: so it can be read from outside.
+    """
+    weight, bias = attention.output_projection.parameters()
+    as_it_is = {
+        "output_projection.weight": torch.eye(len(weight)).to(weight),
+        "output_projection.bias": torch.zeros_like(bias),
+    }
+    merged = functional_call(attention, as_it_is, (query, memory))
+
+    def by_head(x: Tensor) -> Tensor:
+        return x[0].unflatten(-1, (attention.heads, -1))  # (length, heads, d_k)
+
+    q, output = by_head(attention.query_projection(query)), by_head(merged)
+    key_0, key_1 = by_head(attention.key_projection(memory))
+    value_0, value_1 = by_head(attention.value_projection(memory))
+    line = value_0 - value_1
+    weight_0 = ((output - value_1) * line).sum(dim=-1) / line.square().sum(dim=-1)
+    return (q * (key_0 - key_1)).sum(dim=-1) / weight_0.logit()

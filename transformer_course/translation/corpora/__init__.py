@@ -1,0 +1,1 @@
+"""From text on disk, or made by rule, to batches of ids."""

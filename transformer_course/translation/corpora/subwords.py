@@ -1,0 +1,116 @@
+"""Sub-words: frequent words stay whole, rare words are cut into known pieces.
+
+Sources: Sennrich et al. (2016), "Neural Machine Translation of Rare Words with Subword Units";
+Kudo and Richardson (2018), "SentencePiece".
+"""
+
+import io
+from collections.abc import Iterable
+
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+
+from transformer_course.translation.corpora.vocabulary import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+    UNK,
+    Vocabulary,
+)
+
+
+class SubwordTokenizer:
+    """Cut a sentence into sub-words, number them, and go back.
+
+    Source and target of one translator share the pieces, each with its own language.
+
+    Parameters
+    ----------
+    language
+        Two-letter code, such as ``"en"``.
+    pieces
+        What :func:`learn_subwords` returned.
+
+    Raises
+    ------
+    ValueError
+        If ``pieces`` is no sentencepiece model, or one with other special tokens.
+    """
+
+    def __init__(self, language: str, pieces: bytes) -> None:
+        self.language = language
+        self.pieces = pieces
+        try:
+            self._processor = SentencePieceProcessor(model_proto=pieces)
+        except RuntimeError as error:
+            raise ValueError(f"the sub-words are damaged ({error}).") from None
+        size = self._processor.get_piece_size()
+        self.vocabulary = Vocabulary([self._processor.id_to_piece(n) for n in range(size)])
+
+    def tokens(self, text: str) -> list[str]:
+        """Cut a sentence into sub-words; ``▁`` marks the beginning of a word."""
+        return self._processor.encode(text, out_type=str)
+
+    def encode(self, text: str) -> list[int]:
+        """Turn a sentence into ids, without special tokens at its ends."""
+        return self._processor.encode(text)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Turn ids into a sentence; padding, begin and end leave no trace."""
+        return self._processor.decode([number for number in ids if number not in (PAD, BOS, EOS)])
+
+
+def learn_subwords(texts: Iterable[str], size: int) -> bytes:
+    """Learn ``size`` sub-words by merging the most frequent pairs of pieces (byte pair encoding).
+
+    Give it the training split of both languages, and no other text.
+
+    Parameters
+    ----------
+    texts
+        Sentences.
+    size
+        Number of pieces, the four special tokens included; a small text has fewer.
+
+    Returns
+    -------
+    pieces
+        A sentencepiece model, as its tools read it.
+
+    Raises
+    ------
+    ValueError
+        If ``size`` is below the number of the text's characters, or there is no text.
+    """
+    try:
+        return _train(texts, size)
+    except RuntimeError as error:
+        raise ValueError(
+            f"{size} sub-words cannot be learned from this text ({error}). Choose a number that "
+            f"fits the text."
+        ) from None
+
+
+def _train(texts: Iterable[str], size: int) -> bytes:
+    model = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        hard_vocab_limit=False,  # a small text has fewer pieces
+        character_coverage=1.0,
+        normalization_rule_name="identity",  # what was cut comes back as it was, such as ½
+        pad_id=PAD,
+        bos_id=BOS,
+        eos_id=EOS,
+        unk_id=UNK,
+        pad_piece=SPECIAL_TOKENS[PAD],
+        bos_piece=SPECIAL_TOKENS[BOS],
+        eos_piece=SPECIAL_TOKENS[EOS],
+        unk_piece=SPECIAL_TOKENS[UNK],
+        unk_surface=SPECIAL_TOKENS[UNK],
+        num_threads=1,  # several would break ties in another order each time
+        minloglevel=2,
+    )
+    return model.getvalue()

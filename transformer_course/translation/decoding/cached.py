@@ -1,0 +1,169 @@
+"""The decoder with a cache, which reads each token once.
+
+With one token per row there is little to compute: reading the weights takes most of the time, and
+calling many small functions the rest. So projections of the same vector are packed into one, laid
+out for this use, and the caches grow in place. ``benchmarks/decoding_speed.py`` measures it.
+
+Source: Shazeer (2019), "Fast Transformer Decoding", on incremental multi-head attention, for
+decoding step by step with stored keys and values.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from transformer_course.model import Transformer, merge_heads
+from transformer_course.model.layers import DecoderLayer
+from transformer_course.translation.decoding.prefix_scorers import (
+    check_dropout_is_off,
+    mask_where_padded,
+    position,
+)
+
+KeysAndValues = tuple[Float[Tensor, "rows heads _ d_k"], Float[Tensor, "rows heads _ d_k"]]
+Projection = Callable[[Tensor], Tensor]
+BLOCK = 16  # positions that a cache grows by
+
+
+class CachedDecoder:
+    """Read only the newest token of each row; of the earlier ones, keep keys and values.
+
+    Nothing else of the past is ever looked at, and the past does not change: the causal mask let
+    no position see a later one. Each layer has a cache of its own. The numbers are those of
+    :class:`UncachedDecoder`, as long as no token is padding. Use it inside
+    :func:`~transformer_course.model.evaluating`.
+
+    Parameters
+    ----------
+    model
+        The translator.
+    source_ids
+        Source sentences, padded.
+
+    Raises
+    ------
+    ValueError
+        If the model is in training mode, or a sentence is longer than it can read.
+    """
+
+    def __init__(self, model: Transformer, source_ids: Int[Tensor, "batch source"]) -> None:
+        check_dropout_is_off(model)
+        self.model = model
+        self.source_mask = mask_where_padded(source_ids, model.config.pad_id)
+        memory = model.encode(source_ids)
+        self.layers = [CachedLayer(layer, memory) for layer in model.decoder.layers]
+        self.output = packed(model.output)
+        self.length = 0
+
+    def step(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocab"]:
+        """Pass the new token of each row through all layers; raise ValueError beyond max_len."""
+        new = tokens[:, None].to(self.model.output.weight.device)
+        # The new token comes after all that were read: its position is the cache's length.
+        x = self.model.target_embeddings(new) + position(self.model, self.length)
+        for layer in self.layers:
+            x = layer.step(x, self.source_mask)
+        self.length += 1
+        return self.output(self.model.decoder.norm(x))[:, 0]
+
+    def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
+        """Copy the parents' rows of every cache."""
+        parents = parents.to(self.model.output.weight.device)
+        for layer in self.layers:
+            layer.reorder(parents)
+        if self.source_mask is not None:
+            self.source_mask = self.source_mask[parents]
+
+
+class CachedLayer:
+    """Do what a decoder layer does, for the newest position alone."""
+
+    def __init__(self, layer: DecoderLayer, memory: Float[Tensor, "rows source d_model"]) -> None:
+        own = layer.self_attention
+        self.layer = layer
+        # The source stays as it is: its keys and values are computed once.
+        self.source = layer.cross_attention.keys_and_values(memory)
+        # Those of the target grow by one position with each step. There is room for none so far:
+        # (rows, key or value, heads, positions, d_k).
+        self.cache = memory.new_empty(len(memory), 2, own.heads, 0, memory.shape[2] // own.heads)
+        self.length = 0
+        self.project = packed(own.query_projection, own.key_projection, own.value_projection)
+        self.expand = packed(layer.feed_forward.expand)
+
+    @property
+    def target(self) -> KeysAndValues:
+        """The keys and values of the target so far."""
+        key, value = self.cache[:, :, :, : self.length].unbind(dim=1)
+        return key, value
+
+    def step(
+        self,
+        x: Float[Tensor, "rows 1 d_model"],
+        source_mask: Bool[Tensor, "rows 1 1 source"] | None,
+    ) -> Float[Tensor, "rows 1 d_model"]:
+        """Look at the target so far, then at the source, then work on the position alone."""
+        layer = self.layer
+        look_at_source = partial(layer.cross_attention.look_up, mask=source_mask)
+        x = layer.add_norm_self_attention(x, self._look_at_target)
+        x = layer.add_norm_cross_attention(x, lambda x: look_at_source(x, *self.source))
+        return layer.add_norm_feed_forward(x, self._feed_forward)
+
+    def _look_at_target(self, x: Tensor) -> Tensor:
+        attention = self.layer.self_attention
+        projected = self.project(x).unflatten(-1, (3, attention.heads, -1))
+        query, *new = projected.permute(2, 0, 3, 1, 4)  # each (rows, heads, 1, d_k)
+        self._append(*new)
+        # The newest position may see all the others, so no causal mask is needed.
+        gathered = attention.attend(query, *self.target, None)
+        return attention.output_projection(merge_heads(gathered))
+
+    def _append(self, key: Tensor, value: Tensor) -> None:
+        """Write the new position behind the others, where there is room or some is made."""
+        if self.length == self.cache.shape[3]:
+            self.cache = F.pad(self.cache, (0, 0, 0, BLOCK))
+        self.length += 1
+        for old, new in zip(self.target, (key, value), strict=True):
+            old[:, :, -1:] = new
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
+        return self.layer.feed_forward.contract(self.expand(x).relu())
+
+    def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
+        """Copy the parents' rows."""
+        key, value = self.source
+        self.source = key[parents], value[parents]
+        self.cache = self.cache[parents]
+
+
+_kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDictionary()
+# A fused optimizer changes weights without counting it as a change.
+register_optimizer_step_post_hook(lambda *_: _kept.clear())
+
+
+def packed(*layers: nn.Linear) -> Projection:
+    """Return one projection that does the work of several, its weights stored column by column.
+
+    A product with few vectors reads them faster so. Copying takes as long as a token or two, so
+    the copy is kept until an optimizer takes a step or PyTorch counts another change of a weight.
+    It does not count what is changed through ``.data``.
+    """
+    weights = [weight for layer in layers for weight in layer.parameters()]
+    if any(weight.is_inference() for weight in weights):  # their changes are not counted
+        return _by_columns(layers)
+    state = [fact for w in weights for fact in (w.data_ptr(), w.dtype, w._version)]
+    if layers[0] not in _kept or _kept[layers[0]][0] != state:
+        _kept[layers[0]] = state, _by_columns(layers)
+    return _kept[layers[0]][1]
+
+
+@torch.inference_mode(False)
+@torch.no_grad()
+def _by_columns(layers: tuple[nn.Linear, ...]) -> Projection:
+    weight = torch.cat([layer.weight for layer in layers]).t().contiguous().t()
+    biases = [layer.bias for layer in layers if layer.bias is not None]
+    return partial(F.linear, weight=weight, bias=torch.cat(biases) if biases else None)

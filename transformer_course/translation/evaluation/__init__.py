@@ -1,0 +1,1 @@
+"""How good translations are, and where they fail."""

@@ -1,0 +1,201 @@
+"""How good the translations are.
+
+Sources: Papineni et al. (2002), "BLEU: a Method for Automatic Evaluation of Machine Translation";
+Post (2018), "A Call for Clarity in Reporting BLEU Scores", for sacreBLEU and its signature;
+Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; Koehn (2004),
+"Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from statistics import fmean
+
+import numpy as np
+import sacrebleu
+from jaxtyping import Float, Int
+from sacrebleu.metrics import BLEU
+from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
+from transformer_course.translation.evaluation.bleu import bleu_from_scratch, check_equal_numbers
+
+Scores = dict[str, int | float | str]
+
+
+def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
+    """Share of translations that equal their reference, character by character.
+
+    Raises
+    ------
+    ValueError
+        If there are no translations or the numbers differ.
+    """
+    check_equal_numbers(translations, references)
+    return fmean(a == b for a, b in zip(translations, references, strict=True))
+
+
+def bleu(translations: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU of a whole test set, 0 to 100, by sacreBLEU's defaults (13a tokens, cased).
+
+    Raises
+    ------
+    ValueError
+        If there are no translations or the numbers differ.
+    """
+    check_equal_numbers(translations, references)
+    return sacrebleu.corpus_bleu(list(translations), [list(references)]).score
+
+
+def bleu_tokenized_lowercase(
+    translations: Sequence[str], references: Sequence[str], language: str
+) -> float:
+    """BLEU, 0 to 100, as older papers report it: lower-cased, Moses' tokens, nothing smoothed.
+
+    Both sides are lower-cased, their punctuation is made alike, then they are cut: the order of
+    Multi30k's own tokenised files. No capital letter can be wrong, and other rules cut the words:
+    never compare this figure with :func:`bleu` of another system.
+
+    Parameters
+    ----------
+    translations, references
+        Plain text, as a reader would see it.
+    language
+        Two-letter code, such as ``"fr"``: languages cut differently at apostrophes and at the
+        full stops of abbreviations. A language without rules of its own gets the general ones.
+
+    Raises
+    ------
+    ValueError
+        If there are no translations or the numbers differ.
+    """
+    check_equal_numbers(translations, references)
+    return 100 * bleu_from_scratch(
+        [moses_words(text, language) for text in translations],
+        [moses_words(text, language) for text in references],
+    )
+
+
+def moses_words(text: str, language: str) -> list[str]:
+    """Cut a text into lower-cased words and punctuation marks by Moses' rules for the language.
+
+    Quotation marks and the like are made alike first.
+    """
+    normalizer, tokenizer = _moses(language)
+    return tokenizer.tokenize(normalizer.normalize(text.lower()), escape=False)
+
+
+@cache
+def _moses(language: str) -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    return MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
+
+
+def scores(translations: Sequence[str], references: Sequence[str], language: str) -> Scores:
+    """Compare the translations of a whole test set with their references.
+
+    Parameters
+    ----------
+    translations, references
+        Plain text, as a reader would see it.
+    language
+        Two-letter code of the language of both.
+
+    Returns
+    -------
+    scores
+        ``sacrebleu``, 0 to 100, as :func:`bleu`; ``signature``, the settings and the version of
+        sacreBLEU that made it, without which no two BLEUs can be compared;
+        ``bleu_tokenized_lowercase``, 0 to 100; ``chrf``, 0 to 100, the same idea with sequences of
+        one to six characters; ``sentences``, their number.
+
+    Raises
+    ------
+    ValueError
+        If there are no translations or the numbers differ.
+    """
+    check_equal_numbers(translations, references)
+    metric = BLEU()
+    return {
+        "sacrebleu": metric.corpus_score(list(translations), [list(references)]).score,
+        "signature": str(metric.get_signature()),
+        "bleu_tokenized_lowercase": bleu_tokenized_lowercase(translations, references, language),
+        "chrf": sacrebleu.corpus_chrf(list(translations), [list(references)]).score,
+        "sentences": len(translations),
+    }
+
+
+def paired_bootstrap(
+    better: Sequence[str],
+    worse: Sequence[str],
+    references: Sequence[str],
+    samples: int = 1000,
+    seed: int = 0,
+) -> dict[str, float | int | tuple[float, float]]:
+    """Ask whether one set of translations beats another by more than the choice of sentences.
+
+    Test sets of the same size are drawn from this one, sentence by sentence with replacement, and
+    both systems are scored on each of them (Koehn, 2004).
+
+    Parameters
+    ----------
+    better, worse
+        Translations of the same sources by two systems. Say which you expect to win before you
+        look.
+    references
+        The translation to compare with, for each source.
+    samples
+        Test sets to draw.
+    seed
+        Determines the draws.
+
+    Returns
+    -------
+    result
+        ``better`` and ``worse``, the BLEUs of the whole test set as :func:`bleu`; ``difference``;
+        ``confidence_interval``, the bounds between which 95 % of the samples' differences lie;
+        ``p_value``, the share of samples in which ``better`` does not win, one such sample added,
+        since no finite number of draws proves a chance of 0; ``samples``.
+
+    Raises
+    ------
+    ValueError
+        If there are no translations, the numbers differ, or ``samples`` is below 1.
+    """
+    if samples < 1:
+        raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
+    counts = [_sentence_counts(system, references) for system in (better, worse)]
+    sentences = len(references)
+    # How often each sentence stands in each drawn test set: the same draw for both systems.
+    draws = np.random.default_rng(seed).multinomial(
+        sentences, np.full(sentences, 1 / sentences), size=samples
+    )
+    drawn = [_bleu_of_counts(draws @ system) for system in counts]
+    differences = drawn[0] - drawn[1]
+    whole = [_bleu_of_counts(system.sum(axis=0, keepdims=True)).item() for system in counts]
+    low, high = np.percentile(differences, [2.5, 97.5]).tolist()
+    return {
+        "better": whole[0],
+        "worse": whole[1],
+        "difference": whole[0] - whole[1],
+        "confidence_interval": (low, high),
+        "p_value": (int((differences <= 0).sum()) + 1) / (samples + 1),
+        "samples": samples,
+    }
+
+
+def _sentence_counts(
+    translations: Sequence[str], references: Sequence[str]
+) -> Int[np.ndarray, "sentences 10"]:
+    """Count what BLEU needs of each sentence: 4 matches, 4 totals, 2 lengths."""
+    check_equal_numbers(translations, references)
+    metric = BLEU(effective_order=True)  # the counts are those of BLEU() too
+    found = (
+        metric.sentence_score(translation, [reference])
+        for translation, reference in zip(translations, references, strict=True)
+    )
+    return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in found])
+
+
+def _bleu_of_counts(counts: Int[np.ndarray, "sets 10"]) -> Float[np.ndarray, "sets"]:
+    """Return sacreBLEU's figure for the pooled counts of each test set."""
+    return np.array(
+        [BLEU.compute_bleu(c[:4], c[4:8], c[8], c[9], "exp").score for c in counts.tolist()]
+    )

@@ -1,0 +1,1 @@
+"""From random weights to a translator."""

@@ -1,0 +1,88 @@
+"""Sizes and settings that are known to work, one recipe for each kind of corpus."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from transformer_course.translation.training.trainer import TrainingSettings
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to build and how to train it.
+
+    Parameters
+    ----------
+    training
+        How to train.
+    sizes
+        Fields of :class:`~transformer_course.model.TransformerConfig`.
+    min_frequency
+        Words seen less often in training become ``<unk>``.
+    subwords
+        If given, so many sub-words for both languages take the place of words.
+    most_words
+        If given, training pairs with more words than this on a side are left out.
+    """
+
+    training: TrainingSettings
+    sizes: dict[str, Any] = field(default_factory=dict)
+    min_frequency: int = 1
+    subwords: int | None = None
+    most_words: int | None = None
+
+
+# For real text on a laptop: chosen on the dev split of Multi30k.
+SMALL = {
+    "d_model": 128,
+    "heads": 4,
+    "encoder_layers": 3,
+    "decoder_layers": 3,
+    "d_ff": 512,
+    "dropout": 0.15,
+    "max_len": 1024,
+    "norm_first": True,
+}
+REAL_TEXT = Recipe(
+    sizes=SMALL,
+    training=TrainingSettings(
+        steps=8000,
+        batch_tokens=768,
+        learning_rate=3e-3,
+        warmup=0.08,
+        average=0.998,
+        evaluate_every=500,
+        dev_sentences=200,
+        precision="auto",
+        fast=True,
+        threads=None,
+    ),
+    subwords=4000,
+    most_words=100,
+)
+
+
+RECIPES = {
+    "toy": Recipe(
+        sizes={
+            "d_model": 64,
+            "heads": 4,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "d_ff": 256,
+            "dropout": 0.0,
+            "max_len": 256,
+            "norm_first": True,
+        },
+        training=TrainingSettings(),
+    ),
+    "files": REAL_TEXT,
+    "multi30k": REAL_TEXT,
+    "wmt14": replace(REAL_TEXT, subwords=8000),
+}
+
+
+def recipe_for(corpus: str) -> Recipe:
+    """Return the recipe for a kind of corpus; raise ValueError for an unknown kind."""
+    if corpus not in RECIPES:
+        raise ValueError(f"there is no corpus {corpus!r}; use one of {', '.join(RECIPES)}.")
+    return RECIPES[corpus]

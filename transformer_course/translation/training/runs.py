@@ -1,0 +1,178 @@
+"""A training run on disk: what was asked for, and what came of it."""
+
+import itertools
+import os
+import platform
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
+from transformer_course.translation.corpora.corpus import Corpus
+from transformer_course.translation.corpora.multi30k import multi30k_corpus
+from transformer_course.translation.corpora.text_files import files_corpus
+from transformer_course.translation.corpora.toy_language import toy_corpus
+from transformer_course.translation.corpora.wmt14 import wmt14_corpus
+from transformer_course.translation.training.data_parallel import World
+from transformer_course.translation.training.recipes import Recipe, recipe_for
+from transformer_course.translation.training.trainer import Trainer, TrainingSettings
+from transformer_course.translation.translator import Translator
+
+RUN_FILE = "run.json"
+TEXT_OPTIONS = {
+    "toy": (),
+    "files": ("source", "target"),
+    "multi30k": ("pair", "data"),
+    "wmt14": ("pair", "data", "pairs", "sample"),
+}
+"""What may be said about the text of each corpus."""
+TEXT_NAMES = tuple(dict.fromkeys(itertools.chain(*TEXT_OPTIONS.values())))
+DEFAULT_PAIR = "en-fr"
+PATHS = ("source", "target", "data")
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that determines a training run.
+
+    Parameters
+    ----------
+    corpus
+        A key of :data:`~transformer_course.translation.RECIPES`.
+    recipe
+        Sizes and settings.
+    source, target
+        The two text files, for the corpus ``"files"`` only, which needs them.
+    pair
+        Languages of ``"multi30k"`` or ``"wmt14"``, such as ``"en-fr"``, which is the default.
+    data
+        Folder with the files of these corpora; see
+        :func:`~transformer_course.translation.data_folder`.
+    pairs, sample
+        How many sentence pairs of ``"wmt14"`` to take; the seed that draws them, None for the
+        first ones.
+    command
+        The command line that began it, for the record.
+
+    Raises
+    ------
+    ValueError
+        If the corpus is unknown, or something is missing or given that it does not take.
+    """
+
+    corpus: str
+    recipe: Recipe
+    source: Path | None = None
+    target: Path | None = None
+    pair: str | None = None
+    data: Path | None = None
+    pairs: int | None = None
+    sample: int | None = None
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        recipe_for(self.corpus)
+        given, takes = self._text(), TEXT_OPTIONS[self.corpus]
+        foreign = [f"--{name}" for name in given if name not in takes]
+        if foreign:
+            known = ", ".join(f"--{name}" for name in takes) or "nothing about its text"
+            raise ValueError(
+                f"the corpus {self.corpus!r} takes no {', '.join(foreign)}; it takes {known}."
+            )
+        if self.corpus == "files" and len(given) < 2:
+            raise ValueError("the corpus 'files' needs --source FILE and --target FILE.")
+
+    def _text(self) -> dict[str, Any]:
+        """Return what was said about the text."""
+        values = {name: getattr(self, name) for name in TEXT_NAMES}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def read(cls, folder: Path) -> "Run":
+        """Read what :meth:`write` wrote; raise CheckpointError if it is missing or damaged."""
+        stored = read_json(folder / RUN_FILE)
+        try:
+            recipe = stored["recipe"] | {
+                "training": TrainingSettings(**stored["recipe"]["training"])
+            }
+            text = {name: stored.get(name) for name in cls.__dataclass_fields__}
+            text |= {name: _path(text[name]) for name in PATHS}
+            return cls(**text | {"corpus": stored["corpus"], "recipe": Recipe(**recipe)})
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"{folder / RUN_FILE} does not describe a training run ({error}); restore it or "
+                f"train again."
+            ) from None
+
+    def write(self, folder: Path, **notes: Any) -> None:
+        """Write the run with the date, the machine and ``notes``, such as the result."""
+        paths = {name: getattr(self, name) for name in PATHS}
+        content = asdict(self) | {
+            name: path and str(path.resolve()) for name, path in paths.items()
+        }
+        write_json(folder / RUN_FILE, content | circumstances() | notes)
+
+    def load_corpus(self) -> Corpus:
+        """Make, read or download the sentences; too long training pairs are left out, counted."""
+        text = self._text()
+        if self.corpus == "files":
+            corpus = files_corpus(**text)
+        elif self.corpus == "multi30k":
+            corpus = multi30k_corpus(text.get("pair", DEFAULT_PAIR), self.data)
+        elif self.corpus == "wmt14":
+            names = {"data": "folder", "sample": "seed"}
+            corpus = wmt14_corpus(**{names.get(name, name): text[name] for name in text})
+        else:
+            corpus = toy_corpus()
+        return corpus.without_long(self.recipe.most_words) if self.recipe.most_words else corpus
+
+    def trainer(
+        self,
+        output: Path | None = None,
+        corpus: Corpus | None = None,
+        world: World | None = None,
+    ) -> Trainer:
+        """Build the untrained translator and its trainer, which writes to ``output`` if given."""
+        corpus = corpus or self.load_corpus()
+        train, dev = corpus.split("train"), corpus.split("dev")
+        translator = Translator.from_pairs(
+            train,
+            (corpus.source_language, corpus.target_language),
+            self.recipe.min_frequency,
+            self.recipe.training.seed,
+            self.recipe.subwords,
+            **self.recipe.sizes,
+        )
+        world = world or World()
+        translator.model.to(world.device)
+        return Trainer(translator, train, dev, self.recipe.training, output, world=world)
+
+
+def circumstances() -> dict[str, Any]:
+    """Return the date, the machine and the versions, which belong beside whatever is measured."""
+    return {
+        "date": date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} processors, "
+        f"{torch.backends.cpu.get_cpu_capability()}",
+        "versions": {"python": platform.python_version(), "torch": str(torch.__version__)},
+    }
+
+
+def make_output_folder(folder: Path) -> None:
+    """Make the folder; raise OSError if that fails and ValueError if it is not empty."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise ValueError(f"{folder} is a file; name a new folder.") from None
+    if any(folder.iterdir()):
+        raise ValueError(
+            f"{folder} is not empty: name a new folder, or add --resume to go on with the run in "
+            f"it."
+        )
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
