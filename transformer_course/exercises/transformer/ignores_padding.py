@@ -20,7 +20,7 @@ from transformer_course.exercises.transformer.models import (
     tried_on,
 )
 from transformer_course.exercises.transformer.sees_no_future import sees_no_future
-from transformer_course.model import invariance
+from transformer_course.invariance import properties as invariance
 
 
 @exercise(

@@ -16,7 +16,7 @@ from transformer_course.exercises.transformer.models import (
     one_of_many_verdicts,
     tried_on,
 )
-from transformer_course.model import invariance
+from transformer_course.invariance import properties as invariance
 
 
 @exercise(
