@@ -10,7 +10,7 @@ from tools.twins import lesson_twins, read_twin
 
 # Too long to run twice here; they are run with the notebooks.
 TRAINING = {"07_toy_translation", "09_real_translation"}
-SAMPLE = {"02_attention", "04_feed_forward"}
+SAMPLE = {"04_feed_forward"}
 LESSONS = [
     pytest.param(twin, marks=() if twin.stem in SAMPLE else pytest.mark.exhaustive, id=twin.stem)
     for twin in lesson_twins()

@@ -157,6 +157,7 @@ def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.exhaustive
 def test_measured_outputs_stay_while_their_source_is_the_same(tmp_path):
     code = "import time\nprint(time.monotonic_ns())"
     twin = write_lesson(tmp_path, code, tags="measured")

@@ -17,7 +17,7 @@ from transformer_course.exercises import catalogues
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 CATALOGUES = catalogues()
-SAMPLE = ("attention", "toy_translation")  # a kernel for each lesson takes minutes
+SAMPLE = ("attention",)  # a kernel for each lesson takes minutes
 each_lesson = pytest.mark.parametrize("lesson", CATALOGUES)
 each_exercise = pytest.mark.parametrize(
     ("lesson", "name"),

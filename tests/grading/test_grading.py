@@ -162,6 +162,7 @@ def test_nothing_is_changed_and_nobody_is_called(handed_in, rows, listener):
         listener.accept()
 
 
+@pytest.mark.exhaustive
 def test_the_order_does_not_matter(handed_in, rows):
     folder, _ = handed_in
     shuffled = grading.submissions(folder)
