@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tools.twins import ROOT
+from transformer_course.translation import toy_checkpoint
 
 TAKE_AWAY = """
 import os, signal, sys, warnings
@@ -83,4 +84,16 @@ def test_it_works_without_what_windows_lacks(code, tmp_path):
     }
     command = [sys.executable, "-X", "warn_default_encoding", "-c", TAKE_AWAY + code]
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True)
-    assert run.returncode == 0, run.stderr.decode("cp1252")
+    assert run.returncode == 0, run.stderr.decode("utf-8", errors="replace")
+
+
+def test_the_command_speaks_utf8_whatever_the_locale():
+    command = "import sys; from transformer_course.cli import main; main(sys.argv[1:])"
+    arguments = ["translate", toy_checkpoint(), "this beautiful hero laughs"]
+    run = subprocess.run(
+        [sys.executable, "-c", command, *arguments],
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
+    assert run.stdout.decode("utf-8").splitlines() == ["ce beau héros rit"]

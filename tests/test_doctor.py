@@ -34,6 +34,16 @@ def test_advice_stands_below_what_was_found(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
+    ("name", "words"),
+    [("Linux", "is tested"), ("Windows", "not tried it yet; grading needs"), ("Plan 9", "nobody")],
+)
+def test_it_says_what_was_tried_on_such_a_system(monkeypatch, name, words):
+    monkeypatch.setattr(doctor.platform, "system", lambda: name)
+    assert words in finding("system").found
+    assert not finding("system").advice
+
+
+@pytest.mark.parametrize(
     ("requirement", "found"),
     [
         ("torch>=99", "torch is 2."),

@@ -1,6 +1,7 @@
 """The command line: ``transformer-course train | evaluate | translate | grade | doctor``."""
 
 import argparse
+import io
 import json
 import os
 import shlex
@@ -43,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser().parse_args(arguments)
     options.command_line = shlex.join(["transformer-course", *arguments])
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # elsewhere, such as in a test, it is no file
+            stream.reconfigure(encoding="utf-8")  # Windows would write another
     try:
         status = options.command(options) or 0
         sys.stdout.flush()
