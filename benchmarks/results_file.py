@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_course.translation.checkpoints import write_json
-from transformer_course.translation.training.runs import circumstances
+from transformer_course.translation.training.runs import environment
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -14,4 +14,4 @@ def write_results(name: str, results: dict[str, Any], folder: Path = RESULTS) ->
     """Write ``NAME.json`` with the command, the machine and the date."""
     command = f"python -m benchmarks.{name} {' '.join(sys.argv[1:])}".strip()
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / f"{name}.json", {"command": command} | circumstances() | results)
+    write_json(folder / f"{name}.json", {"command": command} | environment() | results)

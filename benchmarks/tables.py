@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from benchmarks.results_file import RESULTS, write_results
-from transformer_course.translation.training.runs import circumstances
+from transformer_course.translation.training.runs import environment
 
 Item = TypeVar("Item")
 
@@ -76,7 +76,7 @@ def write_tables(
     """
     settings = {key: value for key, value in vars(arguments).items() if key != "output"}
     command = f"python -m benchmarks.{name} {_as_options(settings)}"
-    facts = {"command": command} | circumstances() | {"processor": processor()}
+    facts = {"command": command} | environment() | {"processor": processor()}
     facts["versions"] |= {package: found for package in PEERS if (found := installed(package))}
     write_results(name, facts | settings | dict(results), arguments.output)
     versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())

@@ -19,12 +19,12 @@ from tools.twins import ROOT
 from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, UNK, WordTokenizer
-from transformer_course.translation.translator import own_tensors
+from transformer_course.translation.translator import parameters_by_name
 
 FORWARD_PASS = ROOT / "book" / "_static" / "live" / "translator.js"
 # A comment that names a Python function, perhaps more comment, and code down to its last brace.
 MIRROR = re.compile(
-    r"^(?P<indent> *)// (?P<file>\w+/\w+\.py): (?P<name>[\w.]+)\n"
+    r"^(?P<indent> *)// (?P<file>[\w/]+\.py): (?P<name>[\w.]+)\n"
     r"(?P<remarks>(?: *//.*\n)*)(?P<code>(?:.*\n)+?(?P=indent)\}\n)",
     re.MULTILINE,
 )
@@ -58,7 +58,7 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
         precision.
     """
     _check_choices(translator)
-    tensors = own_tensors(translator.model)
+    tensors = parameters_by_name(translator.model)
     numbers = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).half()
     if not numbers.isfinite().all():
         raise ValueError(

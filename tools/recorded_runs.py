@@ -19,7 +19,7 @@ from transformer_course.translation import RECIPES, evaluate
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
 from transformer_course.translation.training.recorded_runs import RESULTS
-from transformer_course.translation.training.runs import RUN_FILE, Run, circumstances
+from transformer_course.translation.training.runs import RUN_FILE, Run, environment
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
@@ -97,7 +97,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         "precision": first["precision"],
         "padding_waste": first["padding_waste"],
         "command": command,
-        **circumstances(),
+        **environment(),
         "settings": asdict(RECIPES["multi30k"]),
         "seeds": seeds,
         "curve": curve,

@@ -93,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--steps", type=int, help="updates of the weights")
     train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
-    train.add_argument("--precision", help=f"{', '.join(PRECISIONS)} (the faster one here)")
+    train.add_argument("--precision", help=f"{', '.join(PRECISIONS)} (the last for graphics cards)")
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)

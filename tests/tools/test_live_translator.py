@@ -13,7 +13,7 @@ from tools import live_translator
 from tools.twins import ROOT
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.corpus import SentencePair
-from transformer_course.translation.translator import own_tensors
+from transformer_course.translation.translator import parameters_by_name
 
 PAGE = ROOT / "book" / "live_translator.md"
 TEXT_CONTRAST = 4.5  # WCAG AA
@@ -53,7 +53,7 @@ def numbers_in(checkpoint):
 def test_every_weight_comes_back_rounded_to_half_precision(toy):
     checkpoint = live_translator.checkpoint(toy)
     numbers, start = numbers_in(checkpoint), 0
-    tensors = own_tensors(toy.model)
+    tensors = parameters_by_name(toy.model)
     assert list(checkpoint["shapes"]) == list(tensors)
     for name, shape in checkpoint["shapes"].items():
         size = int(np.prod(shape))
@@ -126,11 +126,11 @@ def test_figures_are_legible_on_every_shade():
 
 def test_every_named_function_stands_beside_its_python():
     script = live_translator.FORWARD_PASS.read_text(encoding="utf-8")
-    named = re.findall(r"// (\w+)/(\w+)\.py: ([\w.]+)", script)
+    named = re.findall(r"// ([\w/]+)\.py: ([\w.]+)", script)
     text = live_translator.mirrors()
     assert len(named) == text.count("### ") == text.count("```javascript\n") > 10
-    for folder, module, name in named:
-        found = importlib.import_module(f"transformer_course.{folder}.{module}")
+    for path, name in named:
+        found = importlib.import_module(f"transformer_course.{path.replace('/', '.')}")
         assert inspect.isfunction(attrgetter(name)(found))
         assert f"### `{name}`\n" in text
 

@@ -72,7 +72,8 @@ from transformer_course.translation.training.precision import choose_precision
 from transformer_course.translation.training.recipes import RECIPES
 from transformer_course.translation.training.recorded_runs import recorded_run
 from transformer_course.translation.training.schedule import noam, warmup_cosine
-from transformer_course.translation.training.trainer import Trainer, TrainingSettings
+from transformer_course.translation.training.settings import TrainingSettings
+from transformer_course.translation.training.trainer import Trainer
 from transformer_course.translation.translator import Translator, toy_checkpoint
 
 __getattr__ = old_names_of(__name__)

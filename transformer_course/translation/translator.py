@@ -220,7 +220,7 @@ class Translator:
             with atomic_write(folder / SUBWORDS_FILE) as temporary:
                 temporary.write_bytes(self.source.pieces)
         write_json(folder / CONFIG_FILE, config)
-        write_tensors(folder / MODEL_FILE, own_tensors(self.model), {})
+        write_tensors(folder / MODEL_FILE, parameters_by_name(self.model), {})
 
     @classmethod
     def load(cls, folder: str | Path) -> "Translator":
@@ -245,10 +245,10 @@ class Translator:
                 f"{folder / CONFIG_FILE} does not describe a translator ({error}); restore it or "
                 f"train again."
             ) from None
-        check_own_tensors(outline, weights, folder / MODEL_FILE)
+        check_parameters(outline, weights, folder / MODEL_FILE)
         with torch.random.fork_rng(devices=[]):
             model = Transformer(config)
-        load_own_tensors(model, weights, folder / MODEL_FILE)
+        load_parameters(model, weights, folder / MODEL_FILE)
         return cls(model.eval(), source, target)
 
 
@@ -294,14 +294,14 @@ def _outline(config: TransformerConfig, weights: dict[str, Tensor]) -> Transform
         return Transformer(config)
 
 
-def own_tensors(model: Transformer) -> dict[str, Tensor]:
+def parameters_by_name(model: Transformer) -> dict[str, Tensor]:
     """Return the model's weights by name, a table that parts share only once."""
     return dict(model.named_parameters())
 
 
-def check_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
-    """Raise CheckpointError unless names and shapes are those of :func:`own_tensors`."""
-    shapes = {name: tuple(tensor.shape) for name, tensor in own_tensors(model).items()}
+def check_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+    """Raise CheckpointError unless names and shapes are those of :func:`parameters_by_name`."""
+    shapes = {name: tuple(tensor.shape) for name, tensor in parameters_by_name(model).items()}
     stored = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if shapes != stored:
         different = sorted(shapes.items() ^ stored.items())[0][0]
@@ -312,9 +312,9 @@ def check_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Pa
         )
 
 
-def load_own_tensors(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
-    """Put back what :func:`own_tensors` gave; raise CheckpointError if names or shapes differ."""
-    check_own_tensors(model, tensors, origin)
+def load_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+    """Put back what :func:`parameters_by_name` gave; raise CheckpointError if it does not fit."""
+    check_parameters(model, tensors, origin)
     with torch.no_grad():
-        for name, tensor in own_tensors(model).items():
+        for name, tensor in parameters_by_name(model).items():
             tensor.copy_(tensors[name])

@@ -127,7 +127,7 @@ function encode(model, sourceIds) {
 }
 
 class CachedDecoder {
-  // translation/cached_decoder.py: CachedDecoder.__init__
+  // translation/decoding/cached.py: CachedDecoder.__init__
   constructor(model, memory) {
     this.model = model;
     const { layers } = model.decoder;
@@ -136,7 +136,7 @@ class CachedDecoder {
     this.length = 0;
   }
 
-  // translation/cached_decoder.py: CachedDecoder.step
+  // translation/decoding/cached.py: CachedDecoder.step
   // The output layer is the table of the embeddings: the two are tied.
   step(token) {
     const { target_embeddings: embedded, positions, decoder } = this.model;
@@ -150,7 +150,7 @@ class CachedDecoder {
     return { logits: embedded.table.weight.map((row) => dot(row, last)), crossAttention };
   }
 
-  // translation/cached_decoder.py: CachedDecoder._through
+  // translation/decoding/cached.py: CachedLayer.step
   // Each head's weights have one row, that of the new word.
   through(layer, number, x, crossAttention) {
     const lookAtTarget = (x) => {
@@ -168,13 +168,13 @@ class CachedDecoder {
   }
 }
 
-// translation/cached_decoder.py: append
+// translation/decoding/cached.py: CachedLayer._append
 function append(old, added) {
   old.key.forEach((head, number) => head.push(...added.key[number]));
   old.value.forEach((head, number) => head.push(...added.value[number]));
 }
 
-// translation/decoding.py: _extend
+// translation/decoding/next_token.py: _extend
 // The choice is greedy. Each token goes out as soon as it is chosen.
 function* greedy(model, sourceIds, { PAD, BOS, EOS }) {
   const decoder = new CachedDecoder(model, encode(model, sourceIds));

@@ -1,5 +1,3 @@
-import ctypes
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -8,14 +6,11 @@ from torch import Tensor
 from transformer_course.model import Transformer, fused_attention
 from transformer_course.translation.training import fast_loss as fast_training
 from transformer_course.translation.training.fast_loss import (
-    M_MMAP_THRESHOLD,
-    M_TRIM_THRESHOLD,
     SHORT_ROW,
     OutputCrossEntropy,
     byte_dropout,
     fast_layers,
     fast_loss,
-    keep_freed_memory,
     short_row_attention,
 )
 
@@ -164,37 +159,3 @@ def test_attention_is_the_same_on_both_sides_of_the_limit(keys: int) -> None:
     torch.testing.assert_close(
         short_row_attention(query, key, value, mask), fused_attention(query, key, value, mask)
     )
-
-
-def test_c_library_without_this_option_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    keep_freed_memory()
-
-
-def test_system_without_such_a_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(name: None) -> None:
-        raise OSError("no such library")
-
-    monkeypatch.setattr(ctypes, "CDLL", load)
-    keep_freed_memory()
-
-
-@pytest.mark.parametrize("most", [2**40, 2**25, 0])
-def test_library_keeps_as_much_as_it_is_willing_to(
-    most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = {}
-
-    class Library:
-        def mallopt(self, option: int, value: int) -> bool:
-            if option == M_MMAP_THRESHOLD and value > most:
-                return False
-            kept[option] = value
-            return True
-
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
-    keep_freed_memory()
-    if most == 0:
-        assert not kept, "the second option alone would do harm"
-    else:
-        assert kept == {M_MMAP_THRESHOLD: min(most, 2**30), M_TRIM_THRESHOLD: 2**31 - 1}

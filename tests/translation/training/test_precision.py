@@ -1,30 +1,35 @@
 import pytest
 import torch
 
-from transformer_course.translation.training import precision
 from transformer_course.translation.training.precision import choose_precision
 
-CPU = torch.device("cpu")
+CPU, CARD = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize("wanted", ["auto", "float32"])
+def test_a_processor_computes_in_32_bits(wanted: str) -> None:
+    assert choose_precision(wanted, CPU) == torch.float32
+
+
+def test_16_bits_on_a_processor_are_refused() -> None:
+    with pytest.raises(ValueError, match="bfloat16 is for graphics cards"):
+        choose_precision("bfloat16", CPU)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "chosen"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
+    ("wanted", "supported", "chosen"),
+    [
+        ("auto", True, torch.bfloat16),
+        ("auto", False, torch.float32),
+        ("bfloat16", False, torch.bfloat16),
+        ("float32", True, torch.float32),
+    ],
 )
-def test_what_is_asked_for_is_taken(wanted: str, chosen: torch.dtype) -> None:
-    assert choose_precision(wanted, CPU) == chosen
-
-
-@pytest.mark.parametrize(("of_16_bits", "chosen"), [(0.5, torch.bfloat16), (2.0, torch.float32)])
-def test_auto_takes_the_faster(
-    monkeypatch: pytest.MonkeyPatch, of_16_bits: float, chosen: torch.dtype
+def test_a_graphics_card_takes_16_bits_where_it_has_them(
+    monkeypatch: pytest.MonkeyPatch, wanted: str, supported: bool, chosen: torch.dtype
 ) -> None:
-    seconds = {torch.float32: 1.0, torch.bfloat16: of_16_bits}
-    monkeypatch.setattr(precision, "_seconds", lambda dtype, device: seconds[dtype])
-    assert choose_precision("auto", CPU) == chosen
-
-
-def test_trial_takes_time() -> None:
-    assert precision._seconds(torch.float32, CPU) > 0
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    assert choose_precision(wanted, CARD) == chosen
 
 
 def test_other_words_are_refused() -> None:

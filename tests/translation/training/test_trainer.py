@@ -19,16 +19,11 @@ from transformer_course.translation.checkpoints import (
 from transformer_course.translation.corpora.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD
-from transformer_course.translation.training import precision
 from transformer_course.translation.training.loss import smoothed_cross_entropy
 from transformer_course.translation.training.schedule import noam, warmup_cosine
-from transformer_course.translation.training.trainer import (
-    METRICS_FILE,
-    TRAINING_FILE,
-    Row,
-    Trainer,
-    TrainingSettings,
-)
+from transformer_course.translation.training.settings import TrainingSettings
+from transformer_course.translation.training.state import METRICS_FILE, TRAINING_FILE
+from transformer_course.translation.training.trainer import Row, Trainer
 from transformer_course.translation.translator import Translator
 
 # 48 pairs of 4 target tokens make 6 batches of 8: the run goes through two epochs.
@@ -296,18 +291,6 @@ def test_stop_between_two_looks_does_not_count_for_patience(
     assert_same_weights(resumed, whole)
 
 
-def test_run_goes_on_in_the_precision_it_began_with(
-    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: True)
-    new_trainer(tmp_path, interrupt_at(3), precision="auto").train()
-    monkeypatch.setattr(precision, "_bfloat16_is_faster", lambda device: False)
-    resumed = new_trainer(tmp_path, precision="auto")
-    assert resumed.facts()["precision"] == "float32"
-    resumed.resume(tmp_path)
-    assert resumed.facts()["precision"] == "bfloat16"
-
-
 def test_same_trainer_can_go_on_after_an_interrupt(
     new_trainer: NewTrainer, straight: Trainer, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -546,7 +529,8 @@ def test_fast_loss_takes_the_same_steps(new_trainer: NewTrainer) -> None:
 
 
 def test_bfloat16_learns_too(new_trainer: NewTrainer) -> None:
-    trainer = new_trainer(precision="bfloat16", steps=30, learning_rate=1e-2, evaluate_every=15)
+    trainer = new_trainer(steps=30, learning_rate=1e-2, evaluate_every=15)
+    trainer.precision = torch.bfloat16  # a graphics card would have chosen it
     first, last = trainer.train()
     assert last["dev_loss"] < first["dev_loss"]
     assert trainer.facts()["precision"] == "bfloat16"
@@ -602,16 +586,7 @@ def test_patience_stops_the_run_and_keeps_the_best(
         seen.append(trainer.model.output.weight.detach().clone())
 
     trainer.watch = watch
-    loss = trainer._loss
-
-    def dev_loss(batch: Batch, smoothing: float, reduction: str = "mean") -> torch.Tensor:
-        if reduction == "sum":
-            tokens = sum(int((b.target_out != PAD).sum()) for b in trainer._dev_batches)
-            return torch.tensor(next(losses) * tokens / len(trainer._dev_batches))
-        return loss(batch, smoothing)
-
-    assert len(trainer._dev_batches) == 1
-    monkeypatch.setattr(trainer, "_loss", dev_loss)
+    monkeypatch.setattr(trainer.dev, "loss", lambda: next(losses))
     history = trainer.train()
     assert [row["dev_loss"] for row in history] == pytest.approx([5.0, 4.0, 4.5, 4.0])
     # The fourth look is as good as the second, not better: the second is kept.

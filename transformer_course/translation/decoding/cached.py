@@ -59,6 +59,7 @@ class CachedDecoder:
         memory = model.encode(source_ids)
         self.layers = [CachedLayer(layer, memory) for layer in model.decoder.layers]
         self.output = packed(model.output)
+        self.sentence = torch.arange(len(source_ids), device=source_ids.device)  # of each row
         self.length = 0
 
     def step(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocab"]:
@@ -73,10 +74,14 @@ class CachedDecoder:
 
     def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
         """Copy the parents' rows of every cache."""
-        parents = parents.to(self.model.output.weight.device)
+        parents = parents.to(self.sentence.device)
+        sentence = self.sentence[parents]
+        # Hypotheses that change places within their sentence keep its source: nothing to copy.
+        new_sources = not sentence.equal(self.sentence)
+        self.sentence = sentence
         for layer in self.layers:
-            layer.reorder(parents)
-        if self.source_mask is not None:
+            layer.reorder(parents, new_sources)
+        if new_sources and self.source_mask is not None:
             self.source_mask = self.source_mask[parents]
 
 
@@ -133,11 +138,13 @@ class CachedLayer:
     def _feed_forward(self, x: Tensor) -> Tensor:
         return self.layer.feed_forward.contract(self.expand(x).relu())
 
-    def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
-        """Copy the parents' rows."""
-        key, value = self.source
-        self.source = key[parents], value[parents]
-        self.cache = self.cache[parents]
+    def reorder(self, parents: Int[Tensor, "new_rows"], new_sources: bool) -> None:
+        """Copy the parents' rows, those of the source only if it is another one for some row."""
+        pick = partial(torch.index_select, dim=0, index=parents)
+        self.cache = pick(self.cache)
+        if new_sources:
+            key, value = self.source
+            self.source = pick(key), pick(value)
 
 
 _kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDictionary()

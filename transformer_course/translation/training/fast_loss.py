@@ -5,13 +5,13 @@ one that computes the same, but for dropout's probability, which is rounded to 1
 them equal to the plain ones; ``benchmarks/training_speed.py`` measures what they give.
 """
 
-import ctypes
 import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -21,12 +21,28 @@ from transformer_course.model import (
     fused_attention,
     scaled_dot_product_attention,
 )
+from transformer_course.translation.corpora.batches import Batch
 
 # Up to here the plain matrix products are faster than the fused kernel, which works in blocks.
 SHORT_ROW = 24
 # Rows of logits at a time: enough for full speed, and never the memory of all of them.
 ROWS_AT_ONCE = 1024
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # numbers of the GNU C library's mallopt
+
+
+def training_loss(
+    model: Transformer, batch: Batch, smoothing: float, precision: torch.dtype, fast: bool
+) -> Float[Tensor, ""]:
+    """Return the loss of one step, by :func:`fast_loss` where it applies: in 32 bits on a CPU."""
+    device = batch.source.device
+    if fast and precision == torch.float32 and device.type == "cpu":
+        return fast_loss(model, batch.source, batch.target_in, batch.target_out, smoothing)
+    # torch's kernel for loss.smoothed_cross_entropy; tests hold them equal.
+    with torch.autocast(device.type, torch.bfloat16, enabled=precision == torch.bfloat16):
+        logits = model(batch.source, batch.target_in).flatten(0, 1)
+        targets = batch.target_out.flatten()
+        return F.cross_entropy(
+            logits, targets, ignore_index=model.config.pad_id, label_smoothing=smoothing
+        )
 
 
 def fast_loss(
@@ -142,19 +158,3 @@ class OutputCrossEntropy(torch.autograd.Function):
         """Scale the gradients found before."""
         hidden_gradient, table_gradient = ctx.saved_tensors
         return grad_output * hidden_gradient, grad_output * table_gradient, None, None, None
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep freed memory for the next tensor instead of giving it back.
-
-    Each training step asks for the same large tensors again, and the system clears every page
-    that it hands out. Where the C library is not GNU's, nothing happens.
-    """
-    try:
-        set_option = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return
-    # Older versions allow no more than the smaller one. The second option alone would do harm: it
-    # ends the library's own raising of the first.
-    if set_option(M_MMAP_THRESHOLD, 2**30) or set_option(M_MMAP_THRESHOLD, 2**25):
-        set_option(M_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,46 +1,31 @@
-"""Which kind of number to train in: 32 bits, or 16 where the machine is faster with them.
+"""Which kind of number to train in: 32 bits, or 16 where a graphics card has instructions for them.
 
 Sources: Micikevicius et al. (2018), "Mixed Precision Training"; Kalamkar et al. (2019), "A Study of
 BFLOAT16 for Deep Learning Training", which needs no scaling of the loss.
 """
 
-import time
-
 import torch
 
 PRECISIONS = ("auto", "float32", "bfloat16")
-SIZE, TRIES = 512, 5
 
 
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
-    """Return the type of numbers to compute in; ``"auto"`` takes bfloat16 where it is faster.
+    """Return the type of numbers to compute in.
+
+    ``"auto"`` is bfloat16 on a graphics card that has instructions for it, else float32.
 
     Raises
     ------
     ValueError
-        If ``wanted`` is none of :data:`PRECISIONS`.
+        If ``wanted`` is none of :data:`PRECISIONS`, or bfloat16 on a processor.
     """
     if wanted not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}; got {wanted!r}.")
-    if wanted == "bfloat16" or (wanted == "auto" and _bfloat16_is_faster(device)):
+    if wanted == "bfloat16" and device.type == "cpu":
+        raise ValueError(
+            "bfloat16 is for graphics cards, and this run computes on a processor, where the "
+            "course's training in float32 is faster. Use precision float32, or auto."
+        )
+    if wanted == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported():
         return torch.bfloat16
-    return torch.float32
-
-
-def _bfloat16_is_faster(device: torch.device) -> bool:
-    # A processor without instructions for it computes it too, about ten times slower: only a
-    # trial tells.
-    if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
-    return _seconds(torch.bfloat16, device) < _seconds(torch.float32, device)
-
-
-def _seconds(dtype: torch.dtype, device: torch.device) -> float:
-    """Time one matrix product: the best of some tries."""
-    matrix = torch.ones(SIZE, SIZE, dtype=dtype, device=device)
-    times = []
-    for _ in range(TRIES):
-        start = time.perf_counter()
-        matrix @ matrix
-        times.append(time.perf_counter() - start)
-    return min(times)
+    return torch.bfloat16 if wanted == "bfloat16" else torch.float32

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from transformer_course.translation.training.trainer import TrainingSettings
+from transformer_course.translation.training.settings import TrainingSettings
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.corpora.wmt14 import wmt14_corpus
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.recipes import Recipe, recipe_for
-from transformer_course.translation.training.trainer import Trainer, TrainingSettings
+from transformer_course.translation.training.settings import TrainingSettings
+from transformer_course.translation.training.trainer import Trainer
 from transformer_course.translation.translator import Translator
 
 RUN_FILE = "run.json"
@@ -113,7 +114,7 @@ class Run:
         content = asdict(self) | {
             name: path and str(path.resolve()) for name, path in paths.items()
         }
-        write_json(folder / RUN_FILE, content | circumstances() | notes)
+        write_json(folder / RUN_FILE, content | environment() | notes)
 
     def load_corpus(self) -> Corpus:
         """Make, read or download the sentences; too long training pairs are left out, counted."""
@@ -151,7 +152,7 @@ class Run:
         return Trainer(translator, train, dev, self.recipe.training, output, world=world)
 
 
-def circumstances() -> dict[str, Any]:
+def environment() -> dict[str, Any]:
     """Return the date, the machine and the versions, which belong beside whatever is measured."""
     return {
         "date": date.today().isoformat(),
