@@ -56,7 +56,7 @@ lowest: $(AUTHOR)
 	@$(BIN)/python -m venv --clear .make/lowest
 	@.make/lowest/bin/python -m pip install --quiet --constraint .make/lowest.txt \
 		--editable ".[lab,book,peers,test]"
-	@OMP_NUM_THREADS=1 .make/lowest/bin/python -m pytest -n 2 --dist loadscope \
+	@OMP_NUM_THREADS=1 .make/lowest/bin/python -m pytest -W ignore -n 2 --dist loadscope \
 		-m "not exhaustive" tests
 
 hosted: $(AUTHOR)

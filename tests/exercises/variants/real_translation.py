@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from transformer_course.translation.ngram_overlap import brevity_penalty, clipped_counts
+from transformer_course.translation.evaluation.bleu import brevity_penalty, clipped_counts
 
 
 def clipped_counts_crossing_out(candidate, reference, n):

@@ -73,24 +73,9 @@ def beam_search(
     *,
     decoder: MakeDecoder = CachedDecoder,
 ) -> list[list[Hypothesis]]:
-    """Search for the translations with the best score; see :func:`search`.
+    """Search for the translations of a batch with the best score, each sentence's best first.
 
-    Parameters
-    ----------
-    model, source_ids, bos, eos, max_length, decoder
-        As for :func:`greedy`.
-    beam, length_penalty, n_best
-        As for :func:`search`.
-
-    Returns
-    -------
-    hypotheses
-        For each sentence its ``n_best`` hypotheses, the best first.
-
-    Raises
-    ------
-    ValueError
-        As :func:`greedy` and :func:`search`.
+    What goes in is explained at :func:`greedy`, what the search does with it at :func:`search`.
     """
     with evaluating(model), torch.inference_mode():
         rows = decoder(model, source_ids)

@@ -72,27 +72,9 @@ def sample(
 ) -> Int[Tensor, "batch target"]:
     """Draw each next token at random from :func:`next_token_probabilities`.
 
-    Each sentence draws from random numbers of its own, so what it says does not depend on what
-    the others of its batch say, though it does on how many they are.
-
-    Parameters
-    ----------
-    model, source_ids, bos, eos, max_length, decoder
-        As for :func:`greedy`.
-    generator
-        Determines the draws.
-    temperature, top_k, top_p
-        As for :func:`next_token_probabilities`.
-
-    Returns
-    -------
-    ids
-        As :func:`greedy`.
-
-    Raises
-    ------
-    ValueError
-        As :func:`greedy` and :func:`next_token_probabilities`.
+    Otherwise it does what :func:`greedy` does. Each sentence draws from random numbers of its own,
+    so what it says does not depend on what the others of its batch say, though it does on how many
+    they are. ``generator`` determines the draws.
     """
     _check_sampling(temperature, top_k, top_p)
     sentences = len(source_ids)
