@@ -55,11 +55,11 @@ def step_seconds(cases: dict[int, Case], rounds: int) -> dict[int, list[float]]:
     }
     seconds: dict[int, list[float]] = {value: [] for value in cases}
     for value, contestant in contestants.items():
-        contestant.step(cases[value].batch, torch.float32)
+        contestant.step(cases[value].batch)
     for number in range(rounds):
         for value in in_turn(list(cases), number):
             start = time.perf_counter()
-            contestants[value].step(cases[value].batch, torch.float32)
+            contestants[value].step(cases[value].batch)
             seconds[value].append(time.perf_counter() - start)
     return seconds
 

@@ -2,18 +2,14 @@
 
 A contestant's step is what a user's would be: loss, gradient, clipping, optimizer. Each round
 gives every contestant the same batches, one after the other, so that what slows the machine down
-slows all of them. A second process keeps freed memory, as the course's own training does: that is
-a setting of the whole process, and would speed the others too.
+slows all of them.
 """
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -40,8 +36,7 @@ from transformer_course.translation.corpora.batches import (
     length_batches,
     padding_waste,
 )
-from transformer_course.translation.training.fast_loss import fast_loss, keep_freed_memory
-from transformer_course.translation.training.precision import choose_precision
+from transformer_course.translation.training.fast_loss import fast_loss
 
 BATCH_TOKENS = 2048
 BATCHES = {"small": 4, "base": 1}  # in a round, so that a round of either size takes some seconds
@@ -60,12 +55,9 @@ PRODUCTS = (
 OURS, FAST, TEXTBOOK = "ours, plain", "ours, fast", "textbook"
 TORCH, TORCH_PAPER = "torch.nn.Transformer", "torch.nn.Transformer, the paper's dropout"
 MARIAN = "Hugging Face Marian"
-KEPT = ", freed memory kept"
-BASELINES = (TORCH, MARIAN, f"{TORCH}, bfloat16", f"{MARIAN}, bfloat16")
+BASELINES = (TORCH, MARIAN)
 
 FUSED_ADAMW = partial(torch.optim.AdamW, fused=True)
-
-Entry = tuple[str, torch.dtype]  # an implementation, and the numbers that it computes in
 
 
 # Sentences
@@ -246,83 +238,23 @@ class Contestant:
         self.model = kind.build(model).train()
         self.optimizer = kind.optimizer(self.model.parameters(), lr=1e-4, betas=(0.9, 0.98))
 
-    def step(self, batch: Batch, dtype: torch.dtype) -> None:
+    def step(self, batch: Batch) -> None:
         """Take one step, as a training loop does that watches its loss."""
         self.optimizer.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
-            loss = self.loss(self.model, batch)
+        loss = self.loss(self.model, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
         self.optimizer.step()
         loss.item()
 
 
-class Contest:
-    """All contestants of one process.
-
-    Parameters
-    ----------
-    size
-        A key of ``SIZES``.
-    entries
-        Pairs of an implementation's name and the numbers that it computes in.
-    threads
-        Processor threads.
-    keep
-        Whether the process keeps freed memory.
-    """
-
-    def __init__(self, size: str, entries: Sequence[Entry], threads: int, keep: bool) -> None:
-        torch.set_num_threads(threads)
-        if keep:
-            keep_freed_memory()
-        model = new_model(SIZES[size])
-        self.contestants = {name: Contestant(KINDS[name], model) for name, _ in entries}
-        self.entries = entries
-        self.batches = random_batches(SIZES[size].target_vocab)
-        for entry in entries:  # the first step makes the optimizer's running means
-            self._step(entry, self.batches[0])
-
-    def _step(self, entry: Entry, batch: Batch) -> None:
-        name, dtype = entry
-        self.contestants[name].step(batch, dtype)
-
-    def turn(self, number: int) -> list[float]:
-        """Give every contestant the same batch; return the seconds of each."""
-        batch = self.batches[number % len(self.batches)]
-        seconds = dict.fromkeys(self.entries, 0.0)
-        for entry in in_turn(self.entries, number):
-            start = time.perf_counter()
-            self._step(entry, batch)
-            seconds[entry] = time.perf_counter() - start
-        return list(seconds.values())
-
-
-_contest: list[Contest] = []  # the one that this process holds
-
-
-def _begin(*arguments: Any) -> None:
-    _contest.append(Contest(*arguments))
-
-
-def _turn(number: int) -> list[float]:
-    return _contest[0].turn(number)
-
-
-@contextmanager
-def contest(*arguments: Any) -> Iterator[Callable[[int], list[float]]]:
-    """Hold a :class:`Contest` in a process of its own; yield what gives it a turn."""
-    with ProcessPoolExecutor(1, get_context("spawn"), _begin, arguments) as process:
-        yield lambda number: process.submit(_turn, number).result()
-
-
-def matrix_speed(dtype: torch.dtype) -> float:
+def matrix_speed() -> float:
     """Return the most operations per second that this machine's matrix products reach."""
-    return max(_product_speed(*sides, dtype) for sides in PRODUCTS)
+    return max(_product_speed(*sides) for sides in PRODUCTS)
 
 
-def _product_speed(rows: int, inner: int, columns: int, dtype: torch.dtype) -> float:
-    left, right = torch.ones(rows, inner, dtype=dtype), torch.ones(inner, columns, dtype=dtype)
+def _product_speed(rows: int, inner: int, columns: int) -> float:
+    left, right = torch.ones(rows, inner), torch.ones(inner, columns)
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -331,41 +263,24 @@ def _product_speed(rows: int, inner: int, columns: int, dtype: torch.dtype) -> f
     return 2 * rows * inner * columns / min(times)
 
 
-def entries_for(dtypes: Sequence[torch.dtype]) -> list[Entry]:
-    """Pair the implementations with the numbers to compute in; the fast path is for 32 bits."""
-    return [
-        (name, dtype)
-        for dtype in dtypes
-        for name in kinds()
-        if name != FAST or dtype == torch.float32
-    ]
-
-
-def label(entry: Entry) -> str:
-    """Name an entry in the tables."""
-    name, dtype = entry
-    return name if dtype == torch.float32 else f"{name}, bfloat16"
-
-
-def measure(size: str, dtypes: Sequence[torch.dtype], rounds: int, threads: int) -> dict[str, Any]:
+def measure(size: str, rounds: int) -> dict[str, Any]:
     """Check and measure one size; return its figures."""
     config = SIZES[size]
     batches = rounds_of_batches(size, rounds)
     work = [sum(map(tokens, part)) for part in batches]
     operations = [sum(training_flops(config, batch) for batch in part) for part in batches]
     difference = check_same_function(config)
-    seconds, peak = measure_rounds(size, dtypes, rounds, threads)
+    seconds, peak = measure_rounds(config, batches)
     found = compare(seconds, work, BASELINES)
     for name, row in found.items():
-        dtype = torch.bfloat16 if "bfloat16" in name else torch.float32
-        row["utilisation"] = median_ratio(operations, seconds[name]) / peak[dtype]
+        row["utilisation"] = median_ratio(operations, seconds[name]) / peak
     return {
         "parameters": sum(weight.numel() for weight in new_model(config).parameters()),
         "largest_difference_of_logits": difference,
         "tokens_per_round": work,
         "padding_waste": padding_waste([batch for part in batches for batch in part], PAD),
         "operations_per_token": sum(operations) / sum(work),
-        "peak": {str(dtype).removeprefix("torch."): best for dtype, best in peak.items()},
+        "peak": peak,
         "contestants": found,
     }
 
@@ -377,39 +292,37 @@ def rounds_of_batches(size: str, rounds: int) -> list[list[Batch]]:
 
 
 def measure_rounds(
-    size: str, dtypes: Sequence[torch.dtype], rounds: int, threads: int
-) -> tuple[dict[str, list[float]], dict[torch.dtype, float]]:
+    config: TransformerConfig, rounds: Sequence[Sequence[Batch]]
+) -> tuple[dict[str, list[float]], float]:
     """Return each contestant's seconds by round, and the machine's peak."""
-    entries = entries_for(dtypes)
-    kept = [entry for entry in entries if entry[0] in (FAST, TORCH)]
-    if torch.bfloat16 in dtypes:
-        kept.append((OURS, torch.bfloat16))
-    names = [label(entry) for entry in entries] + [label(entry) + KEPT for entry in kept]
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    peak = dict.fromkeys(dtypes, 0.0)
-    with (
-        contest(size, entries, threads, False) as usual,
-        contest(size, kept, threads, True) as keeping,
-    ):
-        for number in range(rounds):
-            turns = range(number * BATCHES[size], (number + 1) * BATCHES[size])
-            taken = [usual(turn) + keeping(turn) for turn in turns]
-            for name, times in zip(names, zip(*taken, strict=True), strict=True):
-                seconds[name].append(sum(times))
-            peak = {dtype: max(best, matrix_speed(dtype)) for dtype, best in peak.items()}
+    model = new_model(config)
+    contestants = {name: Contestant(KINDS[name], model) for name in kinds()}
+    for contestant in contestants.values():  # the first step makes the optimizer's running means
+        contestant.step(rounds[0][0])
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    peak = 0.0
+    for number, batches in enumerate(rounds):
+        taken = dict.fromkeys(contestants, 0.0)
+        for turn, batch in enumerate(batches, start=number * len(batches)):
+            for name in in_turn(list(contestants), turn):
+                start = time.perf_counter()
+                contestants[name].step(batch)
+                taken[name] += time.perf_counter() - start
+        for name, of_round in taken.items():
+            seconds[name].append(of_round)
+        peak = max(peak, matrix_speed())
     return seconds, peak
 
 
 def section(size: str, figures: dict[str, Any]) -> str:
     """Write the part of the Markdown file about one size."""
     config = SIZES[size]
-    peaks = [f"{best / 1e9:.0f} in {dtype}" for dtype, best in figures["peak"].items()]
     lines = [
         f"## {size}: {config.d_model} / {config.heads} heads / {config.encoder_layers} + "
         f"{config.decoder_layers} layers / {config.d_ff}, {config.target_vocab:,} tokens",
         f"{figures['parameters']:,} parameters; {figures['operations_per_token'] / 1e6:.1f} "
         f"million operations per token. The machine's matrix products reach, in 10^9 operations "
-        f"per second: {', '.join(peaks)}.",
+        f"per second: {figures['peak'] / 1e9:.0f}.",
     ]
     rows = [
         {"": name, "tokens per second": row["per_second"]}
@@ -426,8 +339,7 @@ positions, bucketed by length, of random ids as long as sentences. All have the 
 the same logits; all but the textbook version (Adam, unfused) use the fused AdamW and torch's \
 smoothed cross-entropy. `torch.nn.Transformer` and the textbook version also drop attention \
 weights and elements inside the feed-forward network; one row has `torch.nn.Transformer` without \
-that. "Freed memory kept" is measured in a process of its own, in turn with the other: it is what \
-the course's training does, and would help any of them."""
+that. All compute in 32 bits."""
 
 
 def main() -> None:
@@ -436,12 +348,9 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=list(SIZES))
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    # Only where the machine is faster with them: emulated, they would take ten times as long.
-    faster = choose_precision("auto", torch.device("cpu"))
-    dtypes = list(dict.fromkeys([torch.float32, faster]))
     results, sections = {}, [NOTES, *skipped()]
     for size in arguments.sizes:
-        results[size] = measure(size, dtypes, arguments.rounds, arguments.threads)
+        results[size] = measure(size, arguments.rounds)
         sections.append(section(size, results[size]))
         print(sections[-1], flush=True)
     write_tables("training_speed", arguments, results, "Training speed", sections)

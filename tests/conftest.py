@@ -1,6 +1,8 @@
 """Set-up of all tests: the shapes in the signatures are checked at every call."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import jaxtyping
 import pytest
@@ -25,3 +27,27 @@ def unchecked_signatures() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def full_disk() -> Callable[[int], AbstractContextManager[None]]:
+    """Return a context manager inside which no file can grow beyond so many bytes."""
+    resource = pytest.importorskip("resource", reason="no limit for files on Windows")
+
+    @contextmanager
+    def limited(largest: int) -> Iterator[None]:
+        usual, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
+
+    return limited
+
+
+@pytest.fixture
+def read_only_folders() -> None:
+    """Skip where a folder cannot be closed: to root, and on Windows."""
+    if not hasattr(os, "geteuid") or os.geteuid() == 0:
+        pytest.skip("root and Windows may write into a read-only folder")

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tools.twins import ROOT
+from tools.sources import ROOT
 from transformer_course.translation import toy_checkpoint
 
 TAKE_AWAY = """

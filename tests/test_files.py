@@ -1,6 +1,7 @@
 import os
-import resource
 import stat
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -63,14 +64,15 @@ def test_crash_between_write_and_rename_changes_nothing(
     assert_untouched(old)
 
 
-def test_full_disk_changes_nothing_and_names_the_file(old: Path) -> None:
-    usual, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
-    try:
-        with pytest.raises(OSError, match="too large") as caught, atomic_write(old) as temporary:
-            temporary.write_text("new" * 100)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
+def test_full_disk_changes_nothing_and_names_the_file(
+    old: Path, full_disk: Callable[[int], AbstractContextManager[None]]
+) -> None:
+    with (
+        full_disk(100),
+        pytest.raises(OSError, match="too large") as caught,
+        atomic_write(old) as temporary,
+    ):
+        temporary.write_text("new" * 100)
     assert caught.value.filename == str(old)
     assert_untouched(old)
 
@@ -83,7 +85,7 @@ def test_folder_that_is_a_file_is_named(old: Path) -> None:
     assert_untouched(old)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into a read-only folder")
+@pytest.mark.usefixtures("read_only_folders")
 def test_read_only_folder_is_named(old: Path) -> None:
     new = old.with_name("new")
     old.parent.chmod(0o555)

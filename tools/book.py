@@ -17,8 +17,8 @@ from sphinx.config import Config
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
 from tools.live_translator import FORWARD_PASS, translator_script
+from tools.sources import lesson_sources
 from tools.stamp import repository
-from tools.twins import lesson_twins
 
 # The name holds hyphens: the package can be found, but not imported by a statement.
 MATHJAX_PACKAGE = "sphinx-mathjax-offline"
@@ -46,7 +46,7 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
     """Put what stands elsewhere into the book's own pages."""
     if page.startswith("book/"):
         source[0] = filled(source[0])
-        for file in (*lesson_twins(), FORWARD_PASS):
+        for file in (*lesson_sources(), FORWARD_PASS):
             app.env.note_dependency(str(file))
 
 

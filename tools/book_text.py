@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tools.live_translator import mirrors
+from tools.sources import lesson_sources, read_source
 from tools.stamp import repository, title_and_promise
-from tools.twins import lesson_twins, read_twin
 from transformer_course import plots
 from transformer_course.exercises import catalogues
 
@@ -36,22 +36,22 @@ def course_map() -> str:
 def lessons() -> str:
     """Return the lessons as a Markdown definition list of links and promises."""
     entries = []
-    for twin in lesson_twins():
-        _, promise = title_and_promise(read_twin(twin))
-        entries.append(f"{_link(twin.stem)}\n: {promise}\n")
+    for source in lesson_sources():
+        _, promise = title_and_promise(read_source(source))
+        entries.append(f"{_link(source.stem)}\n: {promise}\n")
     return "\n".join(entries)
 
 
 def questions() -> str:
     """Return the questions of all lessons with their folded answers, lesson by lesson."""
     sections = []
-    for twin in lesson_twins():
-        cells = read_twin(twin).cells
+    for source in lesson_sources():
+        cells = read_source(source).cells
         title = cells[0].source.partition("\n")[0]
         asked = next(cell.source for cell in cells if cell.source.startswith(QUESTIONS))
         # Its first paragraph says what to do; the page says that once for all.
         _, _, text = asked.removeprefix(QUESTIONS).strip().partition("\n\n")
-        sections.append(f"#{title}\n\nThe lesson: {_link(twin.stem)}\n\n{text}")
+        sections.append(f"#{title}\n\nThe lesson: {_link(source.stem)}\n\n{text}")
     return "\n\n".join(sections)
 
 
@@ -59,11 +59,11 @@ def timing() -> str:
     """Return a table of the lessons: time, exercises, and mistakes that the checks know."""
     known = catalogues()
     rows = []
-    for twin in lesson_twins():
-        exercises = known[twin.stem.partition("_")[2]].values()
-        time = TIME.search(read_twin(twin).cells[0].source)[1]
+    for source in lesson_sources():
+        exercises = known[source.stem.partition("_")[2]].values()
+        time = TIME.search(read_source(source).cells[0].source)[1]
         mistakes = sum(len(exercise.mistakes) for exercise in exercises)
-        rows.append((_link(twin.stem), time, len(exercises), mistakes))
+        rows.append((_link(source.stem), time, len(exercises), mistakes))
     return _table(("lesson", "time", "exercises", "known mistakes"), rows)
 
 
@@ -81,9 +81,9 @@ def mistakes() -> str:
 
 
 def _in_order(by_lesson: dict) -> Iterator[tuple[str, dict]]:
-    for twin in lesson_twins():
-        title, _ = title_and_promise(read_twin(twin))
-        yield title, by_lesson[twin.stem.partition("_")[2]]
+    for source in lesson_sources():
+        title, _ = title_and_promise(read_source(source))
+        yield title, by_lesson[source.stem.partition("_")[2]]
 
 
 def _link(lesson: str) -> str:

@@ -25,8 +25,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
+from tools.sources import ROOT, lesson_sources, notebook_of
 from tools.stamp import repository
-from tools.twins import ROOT, lesson_twins, notebook_of
 
 PREINSTALLED = ROOT / "tests" / "hosted" / "preinstalled.txt"
 WORK = ROOT / ".make" / "hosted"
@@ -42,7 +42,7 @@ def main() -> int:
     """Run the lessons in both places; return 1 if one of them fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="lessons (default: all)")
-    lessons = parser.parse_args().notebooks or [notebook_of(twin) for twin in lesson_twins()]
+    lessons = parser.parse_args().notebooks or [notebook_of(source) for source in lesson_sources()]
     before = make_environment()
     first, *others = [(lesson, place) for place in PLACES for lesson in lessons]
     failures = [run(*first)]  # this one installs the course

@@ -15,7 +15,7 @@ import matplotlib as mpl
 import torch
 from matplotlib.colors import to_hex, to_rgb
 
-from tools.twins import ROOT
+from tools.sources import ROOT
 from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, UNK, WordTokenizer

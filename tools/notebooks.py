@@ -1,7 +1,7 @@
-"""Build the notebooks from their text twins, with outputs that are the same in every build.
+"""Build the notebooks from their sources, with outputs that are the same in every build.
 
 ``python -m tools.notebooks build [notebooks/text/NAME.md ...]`` builds all lessons when none is
-named; ``python -m tools.notebooks check`` tells whether every notebook is in sync with its twin.
+named; ``python -m tools.notebooks check`` tells whether every notebook is in sync with its source.
 """
 
 import argparse
@@ -18,17 +18,17 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from tools.stamp import stamp_cells
-from tools.twins import (
+from tools.sources import (
     as_stored,
-    lesson_twins,
+    lesson_sources,
     notebook_of,
     notebook_text,
     read_notebook,
-    read_twin,
-    twin_text,
+    read_source,
+    source_text,
     write_if_changed,
 )
+from tools.stamp import stamp_cells
 
 CELL_TIMEOUT = 300
 KERNEL_FILE = re.compile(r"ipykernel_\d+/\d+\.py")
@@ -92,8 +92,8 @@ def stabilise(notebook: NotebookNode) -> None:
         cell.metadata.pop("execution", None)
 
 
-def build(twin: Path, measure: bool = False) -> list[str]:
-    """Write a lesson's notebook from its text twin, which is put into its canonical form first.
+def build(source: Path, measure: bool = False) -> list[str]:
+    """Write a lesson's notebook from its source, which is put into its canonical form first.
 
     ``measure`` replaces the stored outputs of measured cells by new ones.
 
@@ -102,45 +102,45 @@ def build(twin: Path, measure: bool = False) -> list[str]:
     list[str]
         What is wrong with the outputs; the notebook is written only if nothing is.
     """
-    draft = read_twin(twin)
-    stamp_cells(draft, twin.stem)
-    write_if_changed(twin, twin_text(draft))
-    notebook = read_twin(twin)
-    execute(notebook, notebook_of(twin).parent)
+    draft = read_source(source)
+    stamp_cells(draft, source.stem)
+    write_if_changed(source, source_text(draft))
+    notebook = read_source(source)
+    execute(notebook, notebook_of(source).parent)
     wrong = list(complaints(notebook))
     if not wrong:
-        if not measure and notebook_of(twin).exists():
-            keep_measurements(notebook, read_notebook(notebook_of(twin)))
+        if not measure and notebook_of(source).exists():
+            keep_measurements(notebook, read_notebook(notebook_of(source)))
         stabilise(notebook)
         text = KERNEL_FILE.sub("ipykernel/cell.py", notebook_text(notebook))
-        write_if_changed(notebook_of(twin), text)
+        write_if_changed(notebook_of(source), text)
     return wrong
 
 
-def difference(twin: Path) -> str:
-    """Return how a notebook's cells differ from its text twin; empty when they are in sync."""
-    notebook = notebook_of(twin)
+def difference(source: Path) -> str:
+    """Return how a notebook's cells differ from its source; empty when they are in sync."""
+    notebook = notebook_of(source)
     if not notebook.exists():
         return f"{notebook} is missing\n"
     lines = difflib.unified_diff(
-        twin_text(as_stored(read_twin(twin))).splitlines(keepends=True),
-        twin_text(read_notebook(notebook)).splitlines(keepends=True),
-        fromfile=str(twin),
+        source_text(as_stored(read_source(source))).splitlines(keepends=True),
+        source_text(read_notebook(notebook)).splitlines(keepends=True),
+        fromfile=str(source),
         tofile=str(notebook),
     )
     return "".join(lines)
 
 
-def _build_all(twins: list[Path], measure: bool) -> int:
+def _build_all(sources: list[Path], measure: bool) -> int:
     failed = 0
-    for twin in twins:
+    for source in sources:
         start = time.perf_counter()
         try:
-            wrong = build(twin.resolve(), measure)
+            wrong = build(source.resolve(), measure)
         except (CellExecutionError, OSError, ValueError) as error:
             wrong = [str(error)]
         seconds = time.perf_counter() - start
-        print(f"{twin.stem}: {'NOT written' if wrong else 'built'} ({seconds:.0f} s)", flush=True)
+        print(f"{source.stem}: {'NOT written' if wrong else 'built'} ({seconds:.0f} s)", flush=True)
         for sentence in wrong:
             print(f"  {sentence}", file=sys.stderr)
         failed += bool(wrong)
@@ -148,11 +148,11 @@ def _build_all(twins: list[Path], measure: bool) -> int:
 
 
 def _check_all() -> int:
-    differences = [text for text in map(difference, lesson_twins()) if text]
+    differences = [text for text in map(difference, lesson_sources()) if text]
     for text in differences:
         print(text, file=sys.stderr)
     if differences:
-        print("Notebook and text twin differ: run `make notebooks`.", file=sys.stderr)
+        print("Notebook and source differ: run `make notebooks`.", file=sys.stderr)
     return 1 if differences else 0
 
 
@@ -161,12 +161,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build", help="execute and write notebooks")
-    building.add_argument("twins", nargs="*", type=Path, help="text twins (default: all)")
+    building.add_argument(
+        "sources", nargs="*", type=Path, help="files in notebooks/text (default: all)"
+    )
     building.add_argument("--measure", action="store_true", help="measure all times anew")
-    commands.add_parser("check", help="compare each notebook with its text twin")
+    commands.add_parser("check", help="compare each notebook with its source")
     arguments = parser.parse_args()
     if arguments.command == "build":
-        return _build_all(arguments.twins or lesson_twins(), arguments.measure)
+        return _build_all(arguments.sources or lesson_sources(), arguments.measure)
     return _check_all()
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from tools.twins import (
+from tools.sources import (
     ROOT,
-    lesson_twins,
+    lesson_sources,
     notebook_of,
     notebook_text,
     read_notebook,
-    read_twin,
-    twin_text,
+    read_source,
+    source_text,
     write_if_changed,
 )
 from transformer_course.syllabus import LESSONS, colab_link, kaggle_link
@@ -89,10 +89,10 @@ def title_and_promise(notebook: NotebookNode) -> tuple[str, str]:
 def lesson_row(name: str) -> str:
     """Return a lesson's row of the table in the README."""
     number = name.split("_")[0]
-    twin = ROOT / "notebooks" / "text" / f"{name}.md"
-    if not twin.exists():
+    source = ROOT / "notebooks" / "text" / f"{name}.md"
+    if not source.exists():
         return f"| {number} | {LESSONS[name]} | in preparation | |"
-    title, promise = title_and_promise(read_twin(twin))
+    title, promise = title_and_promise(read_source(source))
     # The heading of the column says it for all rows.
     ability = promise.removeprefix("After this lesson you can ")
     colab, kaggle = colab_link(repository(), name), kaggle_link(repository(), name)
@@ -125,14 +125,14 @@ def stamped_files() -> dict[Path, str]:
         README: stamped_readme(README.read_text(encoding="utf-8")),
         CITATION: stamped_citation(CITATION.read_text(encoding="utf-8")),
     }
-    for twin in lesson_twins():
-        text = read_twin(twin)
-        stamp_cells(text, twin.stem)
-        files[twin] = twin_text(text)
-        if notebook_of(twin).exists():
-            notebook = read_notebook(notebook_of(twin))
-            stamp_cells(notebook, twin.stem)
-            files[notebook_of(twin)] = notebook_text(notebook)
+    for source in lesson_sources():
+        text = read_source(source)
+        stamp_cells(text, source.stem)
+        files[source] = source_text(text)
+        if notebook_of(source).exists():
+            notebook = read_notebook(notebook_of(source))
+            stamp_cells(notebook, source.stem)
+            files[notebook_of(source)] = notebook_text(notebook)
     return files
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-# Not from tools.twins, which needs jupytext: a teacher has only what `make lab` installs.
+# Not from tools.sources, which needs jupytext: a teacher has only what `make lab` installs.
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 

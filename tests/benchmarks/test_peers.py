@@ -18,7 +18,7 @@ from benchmarks.peers import (
     textbook_loss,
     token_names,
 )
-from benchmarks.training_speed import FAST, KINDS, MARIAN, TEXTBOOK, TORCH_PAPER, Contestant
+from benchmarks.training_speed import KINDS, MARIAN, TEXTBOOK, TORCH_PAPER, Contestant
 from transformer_course.model import Transformer, TransformerConfig
 from transformer_course.translation import BOS, EOS, PAD
 from transformer_course.translation.corpora.batches import Batch
@@ -93,25 +93,13 @@ def test_peers_share_no_memory_with_ours(name: str) -> None:
     model, sentences = new_model(), batch()
     before = {key: weight.clone() for key, weight in model.state_dict().items()}
     contestant = Contestant(KINDS[name], model)
-    contestant.step(sentences, torch.float32)
+    contestant.step(sentences)
     for key, weight in model.state_dict().items():
         assert weight.equal(before[key])
     moved = contestant.model.eval()
     model.eval()
     expected = model(sentences.source, sentences.target_in)[sentences.target_in != PAD]
     assert not torch.allclose(logits(name, moved, sentences), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", [name for name in KINDS if name != FAST])
-def test_contestants_compute_in_16_bits_too(name: str) -> None:
-    need(name)
-    contestant = Contestant(KINDS[name], new_model())
-    kinds = []
-    *_, last = (layer for layer in contestant.model.modules() if isinstance(layer, nn.Linear))
-    last.register_forward_hook(lambda _, __, output: kinds.append(output.dtype))
-    contestant.step(batch(), torch.bfloat16)
-    contestant.step(batch(), torch.float32)
-    assert kinds == [torch.bfloat16, torch.float32]
 
 
 def test_textbook_loss_has_the_gradient_of_cross_entropy() -> None:
@@ -203,10 +191,7 @@ def test_missing_packages_are_left_out_and_named(
     assert MARIAN not in training_speed.kinds()
     assert training_speed.check_same_function(SMALL) < 1e-4
     programs = decoding_speed.contestants(new_model(pad_id=LAST), tmp_path, threads=1)
-    assert list(programs) == [
-        decoding_speed.UNCACHED,
-        decoding_speed.CACHED,
-    ]
+    assert list(programs) == [decoding_speed.UNCACHED, decoding_speed.CACHED]
     (words,) = tables.skipped()
     assert "left out: transformers, ctranslate2" in words
 

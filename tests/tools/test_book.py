@@ -7,8 +7,8 @@ from docutils import nodes
 from docutils.utils import new_document
 
 from tools import book
+from tools.sources import ROOT, lesson_sources
 from tools.stamp import repository
-from tools.twins import ROOT, lesson_twins
 
 APP = SimpleNamespace(env=SimpleNamespace(note_dependency=lambda path: None))
 
@@ -17,7 +17,7 @@ def test_every_lesson_is_a_page():
     toc = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
     pages = [chapter["file"] for chapter in toc["chapters"]]
     lessons = [page for page in pages if page.startswith("notebooks/")]
-    assert lessons == [f"notebooks/{twin.stem}" for twin in lesson_twins()]
+    assert lessons == [f"notebooks/{source.stem}" for source in lesson_sources()]
 
 
 def test_theme_gets_the_one_repository_address():

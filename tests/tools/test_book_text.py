@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tools import book_text
-from tools.twins import ROOT, lesson_twins
+from tools.sources import ROOT, lesson_sources
 from transformer_course.exercises import catalogues
 
 
@@ -22,13 +22,13 @@ def test_an_unknown_placeholder_is_an_error():
 @pytest.mark.parametrize("name", ["lessons", "questions", "timing"])
 def test_every_lesson_is_linked(name):
     text = book_text.TEXTS[name]()
-    for twin in lesson_twins():
-        assert f"[](../notebooks/{twin.stem}.ipynb)" in text
+    for source in lesson_sources():
+        assert f"[](../notebooks/{source.stem}.ipynb)" in text
 
 
 def test_the_map_leads_to_pages_of_the_book():
     pages = set(re.findall(r'href="\.\./notebooks/(\w+)\.html"', book_text.course_map()))
-    assert pages == {twin.stem for twin in lesson_twins()[:8]}
+    assert pages == {source.stem for source in lesson_sources()[:8]}
 
 
 def test_every_question_has_its_answer():
@@ -38,8 +38,8 @@ def test_every_question_has_its_answer():
     # An answer may itself begin with a number and a full stop.
     assert asked >= answers >= 60
     assert answers == sum(
-        twin.read_text(encoding="utf-8").partition("## Questions")[2].count("<summary>Answer")
-        for twin in lesson_twins()
+        source.read_text(encoding="utf-8").partition("## Questions")[2].count("<summary>Answer")
+        for source in lesson_sources()
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from tools import live_translator
-from tools.twins import ROOT
+from tools.sources import ROOT
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.translator import parameters_by_name

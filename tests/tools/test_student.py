@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from tools import student
-from tools.twins import lesson_twins, notebook_of
+from tools.sources import lesson_sources, notebook_of
 
 
 def tags(cell):
@@ -15,7 +15,7 @@ def tags(cell):
 
 
 @pytest.mark.parametrize(
-    "lesson", [notebook_of(twin) for twin in lesson_twins()], ids=lambda path: path.stem
+    "lesson", [notebook_of(source) for source in lesson_sources()], ids=lambda path: path.stem
 )
 def test_a_copy_lacks_the_solutions_and_nothing_else(lesson: Path):
     original = nbformat.read(lesson, as_version=4)
@@ -29,6 +29,6 @@ def test_all_lessons_are_copied(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["student", str(tmp_path / "class")])
     student.main()
     names = {path.name for path in (tmp_path / "class").iterdir()}
-    assert names == {notebook_of(twin).name for twin in lesson_twins()}
+    assert names == {notebook_of(source).name for source in lesson_sources()}
     shown = capsys.readouterr().out
     assert all(name in shown for name in names)

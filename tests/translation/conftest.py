@@ -1,6 +1,5 @@
 """Sentences and a translator that a test can afford."""
 
-import resource
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import product
@@ -57,29 +56,17 @@ def translator(new_translator: Callable[..., Translator]) -> Translator:
 
 
 @pytest.fixture
-def full_disk() -> Callable[[int], AbstractContextManager[None]]:
-    """Return a context manager inside which no file can grow beyond so many bytes."""
-
-    @contextmanager
-    def limited(largest: int) -> Iterator[None]:
-        usual, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
-        try:
-            yield
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (usual, hard))
-
-    return limited
-
-
-@pytest.fixture
 def full_memory() -> AbstractContextManager[None]:
     """Return a context manager inside which the process may take at most 2 GiB more."""
+    memory = Path("/proc/self/statm")
+    if not memory.exists():
+        pytest.skip("only Linux says how much memory a process has")
+    resource = pytest.importorskip("resource", reason="no limit for memory on Windows")
 
     @contextmanager
     def limited() -> Iterator[None]:
         usual, hard = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        pages = int(memory.read_text().split()[0])
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**31, hard))
         try:
             yield

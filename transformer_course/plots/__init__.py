@@ -11,15 +11,11 @@ from transformer_course.plots.attention import (
     head_grid,
     mask_picture,
 )
+from transformer_course.plots.beam_search import beam_tree, beam_width_curves, length_penalties
+from transformer_course.plots.bleu import bleu_by_minutes, ngram_matches
 from transformer_course.plots.course_map import course_map
-from transformer_course.plots.decoding import (
-    batch_endings,
-    beam_tree,
-    beam_width_curves,
-    cache_grids,
-    length_penalties,
-    sampling_cuts,
-)
+from transformer_course.plots.decoding import batch_endings, cache_grids
+from transformer_course.plots.failures import failure_chart, scores_by_bin
 from transformer_course.plots.feed_forward import (
     activation_functions,
     position_wise_diagram,
@@ -49,28 +45,21 @@ from transformer_course.plots.positional_encoding import (
     wavelength_by_pair,
 )
 from transformer_course.plots.progress import progress_bars
-from transformer_course.plots.real_translation import (
-    batch_rectangles,
-    bleu_by_minutes,
-    failure_chart,
-    loss_and_bleu,
-    ngram_matches,
-    scores_by_bin,
-    step_profile,
-    subword_cuts,
-    vocabulary_tradeoff,
-)
 from transformer_course.plots.renderer import Picture, enable
+from transformer_course.plots.sampling import sampling_cuts
 from transformer_course.plots.scaling import scaling_curves
+from transformer_course.plots.sub_words import subword_cuts, vocabulary_tradeoff
 from transformer_course.plots.temperature import softmax_temperature
 from transformer_course.plots.theme import COLOURS
 from transformer_course.plots.training import (
     LiveLossPicture,
     curve_comparison,
+    loss_and_bleu,
     loss_curves,
     padding_waste_bars,
     schedule_curves,
 )
+from transformer_course.plots.training_step import batch_rectangles, step_profile
 from transformer_course.plots.transformer import (
     forward_pass,
     logits_and_probabilities,

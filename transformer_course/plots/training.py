@@ -69,6 +69,36 @@ def loss_curves(
     )
 
 
+@matplotlib_theme()
+def loss_and_bleu(
+    history: History, title: str = "The loss falls, and the translations improve"
+) -> Picture:
+    """Draw a training run on real text: the losses above, BLEU on the dev split below.
+
+    Parameters
+    ----------
+    history
+        Rows with ``step``, ``train_loss``, ``dev_loss`` and ``dev_bleu``, as in
+        ``Trainer.history``.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    losses = {"training (smoothed)": "train_loss", "dev": "dev_loss"}
+    above, below = losses_and_quality(history, losses, "dev_bleu")
+    below.set(ylabel="BLEU on dev (0 to 100)", ylim=(0, None))
+    entitle(above, title)
+    return Picture(
+        above.figure,
+        f"{title}. Against the training step: above, the loss on the training and the dev "
+        f"sentences; below, BLEU on the dev sentences.",
+    )
+
+
 def losses_and_quality(
     history: History, losses: Mapping[str, str], quality: str
 ) -> tuple[Axes, Axes]:

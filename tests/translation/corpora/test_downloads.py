@@ -1,5 +1,4 @@
 import hashlib
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -252,7 +251,7 @@ def test_folder_that_is_a_file_is_named(new_mirror: Callable[..., Mirror], tmp_p
         download(tmp_path / "multi30k" / "train.en.gz", SHA256, [new_mirror().address])
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into a read-only folder")
+@pytest.mark.usefixtures("read_only_folders")
 def test_read_only_folder_is_named(new_mirror: Callable[..., Mirror], tmp_path: Path) -> None:
     path = tmp_path / "train.en.gz"
     tmp_path.chmod(0o555)

@@ -1,0 +1,46 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import PAIRS, SCORES, Run
+
+
+@pytest.mark.parametrize(("split", "sentences"), [("test", 3), ("test_combinations", 2)])
+def test_evaluate_prints_json(run: Run, trained: Path, split: str, sentences: int) -> None:
+    status, output, error = run("evaluate", trained, "--split", split)
+    assert (status, error) == (0, "")
+    scores = json.loads(output)
+    assert set(scores) == SCORES | {"alignment_accuracy"}
+    assert scores["sentences"] == sentences
+
+
+def test_evaluate_takes_the_test_split_by_default(run: Run, trained: Path) -> None:
+    def scores(*arguments: str) -> dict[str, Any]:
+        return json.loads(run("evaluate", trained, *arguments)[1]) | {"seconds": 0}
+
+    assert scores() == scores("--split", "test")
+
+
+def test_evaluate_takes_other_texts(run: Run, trained: Path, texts: tuple[Path, Path]) -> None:
+    source, reference = texts
+    status, output, _ = run("evaluate", trained, "--source", source, "--reference", reference)
+    assert status == 0
+    assert json.loads(output)["sentences"] == len(PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--split", "tset"], "no split 'tset'; use one of train, dev, test, test_combinations"),
+        (["--source", "a.en"], "give both files or neither"),
+        (["--reference", "a.fr"], "give both files or neither"),
+        (["--source", "no-such.en", "--reference", "a.fr"], "no-such.en: No such file"),
+    ],
+)
+def test_evaluate_refuses(
+    fails: Callable[..., str], trained: Path, arguments: list[str], complaint: str
+) -> None:
+    assert complaint in fails("evaluate", trained, *arguments)

@@ -1,0 +1,96 @@
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from transformer_course import cli
+from transformer_course.translation.translator import Translator
+
+
+@pytest.fixture
+def type_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """Return a function that puts bytes on standard input, in a terminal of another encoding."""
+
+    def put(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content), encoding="latin-1"))
+
+    return put
+
+
+def test_translate_prints_a_line_for_each_sentence(run: Run, trained: Path) -> None:
+    status, output, error = run("translate", trained, "the cat sleeps", "", "the dog eats")
+    assert (status, error) == (0, "")
+    translations = Translator.load(trained).translate(["the cat sleeps", "", "the dog eats"])
+    assert output.split("\n") == [*translations, ""]
+    assert translations[1] == ""
+
+
+def test_translate_reads_standard_input(
+    run: Run, trained: Path, type_in: Callable[[bytes], None]
+) -> None:
+    type_in("the cat sleeps\r\n\n   \nthe café eats".encode())
+    status, output, _ = run("translate", trained)
+    assert status == 0
+    expected = Translator.load(trained).translate(["the cat sleeps", "", "", "the café eats"])
+    assert output.split("\n") == [*expected, ""]
+
+
+def test_translate_keeps_order_and_number_of_lines(
+    run: Run, trained: Path, type_in: Callable[[bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10,000 lines in, 10,000 out, a few at a time; blank lines stay where they are."""
+    most_at_once = []
+
+    def number_them(_self: Translator, lines: list[str], beam: int) -> list[str]:
+        most_at_once.append(len(lines))
+        return [line.upper() for line in lines]
+
+    monkeypatch.setattr(Translator, "translate", number_them)
+    lines = [f"line {number}" if number % 7 else "" for number in range(10_000)]
+    type_in("".join(f"{line}\n" for line in lines).encode())
+    status, output, error = run("translate", trained)
+    assert (status, error) == (0, "")
+    assert output.split("\n") == [line.upper() for line in lines] + [""]
+    assert max(most_at_once) == cli.LINES_AT_ONCE
+
+
+@pytest.mark.parametrize("beam", ["0", "-3", "100000"])
+def test_beams_that_make_no_sense(fails: Callable[..., str], trained: Path, beam: str) -> None:
+    error = fails("translate", "--beam", beam, trained, "the cat")
+    assert "beam must be at" in error
+    assert f"got {beam}" in error
+
+
+def test_beam_one_is_greedy(run: Run, trained: Path) -> None:
+    greedy = run("translate", trained, "the king sings")
+    assert greedy == run("translate", "--beam", "1", trained, "the king sings")
+    assert run("translate", "--beam", "4", trained, "the king sings")[0] == 0
+
+
+def test_nothing_in_nothing_out(run: Run, trained: Path, type_in: Callable[[bytes], None]) -> None:
+    type_in(b"")
+    assert run("translate", trained) == (0, "", "")
+
+
+def test_unknown_words_are_translated(run: Run, trained: Path) -> None:
+    status, output, _ = run("translate", trained, "zebras yodel")
+    assert status == 0
+    assert output.count("\n") == 1
+
+
+def test_translate_refuses_other_encodings(
+    fails: Callable[..., str], trained: Path, type_in: Callable[[bytes], None]
+) -> None:
+    type_in("le café".encode("latin-1"))
+    assert "standard input is not UTF-8 text" in fails("translate", trained)
+
+
+def test_translate_refuses_a_sentence_that_is_too_long(
+    fails: Callable[..., str], trained: Path
+) -> None:
+    error = fails("translate", trained, "the cat sleeps", "cat " * 12)
+    assert "begins with 'cat cat" in error
+    assert "has 12 tokens; this translator reads at most 11 at once" in error
