@@ -24,7 +24,7 @@ help:
 	@echo "make lint       check style and the order of the modules"
 	@echo "make book       build the lessons as web pages in book/_build/html"
 	@echo "make links      check the book's links, and list those that lead out of it"
-	@echo "make notebooks  execute all notebooks again from their text twins"
+	@echo "make notebooks  execute all notebooks again from their sources"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
 	@echo "make results    train lesson 9's translators again; two hours, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of address or version"

@@ -29,6 +29,7 @@ README = ROOT / "README.md"
 CITATION = ROOT / "CITATION.cff"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
 CLONE = re.compile(r"git clone \S+")
+BADGE = re.compile(r"https://[^\s()]+(?=/actions/workflows/test\.yml)")
 
 
 def _project() -> dict[str, Any]:
@@ -96,7 +97,8 @@ def lesson_row(name: str) -> str:
     # The heading of the column says it for all rows.
     ability = promise.removeprefix("After this lesson you can ")
     colab, kaggle = colab_link(repository(), name), kaggle_link(repository(), name)
-    links = f"[Colab]({colab}), [Kaggle]({kaggle})"
+    badge = "[![Open in {0}](book/images/{1}.svg)]({2})"
+    links = f"{badge.format('Colab', 'colab', colab)} {badge.format('Kaggle', 'kaggle', kaggle)}"
     return f"| {number} | [{title}](notebooks/{name}.ipynb) | {ability} | {links} |"
 
 
@@ -109,6 +111,7 @@ def lesson_table() -> str:
 def stamped_readme(text: str) -> str:
     """Return the README with the address to clone and the lesson table."""
     text = CLONE.sub(f"git clone {repository()}", text)
+    text = BADGE.sub(repository(), text)
     return TABLE.sub(lambda _: lesson_table(), text)
 
 

@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
-from tools.twins import ROOT
+from tools.sources import ROOT
 
 INSIDE_A_PAGE = {"data", "blob", "about"}
 LOCAL_SCHEMES = {"file"} | INSIDE_A_PAGE

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import settle, watched
 from tools.links import broken_links, read_pages
-from tools.twins import ROOT
+from tools.sources import ROOT
 from transformer_course.plots.renderer import VEGA_LITE
 
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))

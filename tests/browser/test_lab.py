@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tools.twins import ROOT
+from tools.sources import ROOT
 from transformer_course.checker.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
 from transformer_course.syllabus import LESSONS
