@@ -14,6 +14,7 @@ from transformer_course.translation import toy_checkpoint
 
 TAKE_AWAY = """
 import os, signal, sys, warnings
+import IPython  # takes what it needs of this system, as it does on each
 sys.modules["resource"] = None  # importing it raises ImportError
 for module, name in ((signal, "SIGALRM"), (signal, "setitimer"), (os, "fork"), (os, "sysconf")):
     delattr(module, name)
