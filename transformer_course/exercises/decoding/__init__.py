@@ -6,6 +6,7 @@ from transformer_course.exercises.decoding.greedy import greedy
 from transformer_course.exercises.decoding.length_score import length_score
 from transformer_course.exercises.decoding.next_token_probabilities import next_token_probabilities
 from transformer_course.exercises.decoding.small_decoder import SmallDecoder as SmallDecoder
+from transformer_course.exercises.decoding.small_decoder import SmallLayer as SmallLayer
 
 # In the order of the lesson.
 EXERCISES = (

@@ -104,14 +104,14 @@ def _nothing_after_the_end(value: dict, case: Case) -> bool:
         "position, `[:, -1]`.",
         "In the loop: `token = logits.argmax(dim=-1).masked_fill(ended, network.config.pad_id)`, "
         "append it with `torch.cat`, then `ended = ended | (token == eos)`, and leave the loop if "
-        "`ended.all()`. `with model.inference_mode(network):` stands around all of it.",
+        "`ended.all()`. `with model.evaluating(network):` stands around all of it.",
     ],
 )
 def greedy(network: nn.Module, source_ids: Tensor, bos: int, eos: int, max_length: int) -> Tensor:
     """Return the most probable tokens [B, at most max_length], ended rows filled with padding."""
     target = source_ids.new_full((len(source_ids), 1), bos)
     ended = torch.zeros(len(source_ids), dtype=torch.bool)
-    with model.inference_mode(network):
+    with model.evaluating(network):
         memory = network.encode(source_ids)
         for _ in range(max_length):
             logits = network.decode(target, memory, source_ids)[:, -1]
@@ -236,34 +236,34 @@ greedy.mistake(
 )
 greedy.mistake(
     "dropout is on",
-    edits=[("model.inference_mode(network)", "torch.no_grad()")],
+    edits=[("model.evaluating(network)", "torch.no_grad()")],
     observed="The network is in training mode while you decode, so that a real one gives another "
     "translation at every call.",
-    change="Write `with model.inference_mode(network):` around the loop, or call `network.eval()`.",
+    change="Write `with model.evaluating(network):` around the loop, or call `network.eval()`.",
 )
 greedy.mistake(
     "gradients are recorded",
-    edits=[("with model.inference_mode(network)", "network.eval()\n    with torch.enable_grad()")],
+    edits=[("with model.evaluating(network)", "network.eval()\n    with torch.enable_grad()")],
     observed="The tokens are right, but each pass keeps its autograd graph in memory.",
-    change="Write `with model.inference_mode(network):` around the loop: it is `network.eval()` "
+    change="Write `with model.evaluating(network):` around the loop: it is `network.eval()` "
     "and `torch.no_grad()` in one.",
 )
 greedy.mistake(
     "dropout is on and gradients are recorded",
-    edits=[("model.inference_mode(network)", "torch.enable_grad()")],
+    edits=[("model.evaluating(network)", "torch.enable_grad()")],
     observed="The tokens are right here, where the network has no dropout. A real one would give "
     "another translation at every call, and keep each pass in memory.",
-    change="Write `with model.inference_mode(network):` around the loop.",
+    change="Write `with model.evaluating(network):` around the loop.",
 )
 greedy.mistake(
     "the whole network is called for each token, as in training",
     edits=[
-        ("model.inference_mode(network)", "torch.enable_grad()"),
+        ("model.evaluating(network)", "torch.enable_grad()"),
         ("        memory = network.encode(source_ids)\n", ""),
         ("memory, source_ids)", "network.encode(source_ids), source_ids)"),
     ],
     observed="The source is encoded once for each token, with dropout on and gradients recorded.",
-    change="Write `with model.inference_mode(network):` around all of it. Call `network.encode` "
+    change="Write `with model.evaluating(network):` around all of it. Call `network.encode` "
     "once, before the loop, and `network.decode` in it.",
 )
 greedy.mistake(
