@@ -13,7 +13,13 @@ from transformer_course.model import (
     evaluating,
     silenced_heads,
 )
-from transformer_course.translation.decoding.cached import BLOCK, CachedDecoder, packed
+from transformer_course.translation.decoding import cached
+from transformer_course.translation.decoding.cached import (
+    BLOCK,
+    CachedDecoder,
+    encode_by_length,
+    packed,
+)
 from transformer_course.translation.decoding.prefix_scorers import (
     PrefixDecoder,
     PrefixScorer,
@@ -258,3 +264,16 @@ def test_prefix_decoder_asks_for_each_rows_prefix_behind_the_begin_token() -> No
     decoder.reorder(torch.tensor([1, 1, 0]))
     assert decoder.step(torch.tensor([7, 8, 9])).tolist() == [[0, 2], [0, 2], [0, 2]]
     assert asked == [(), (), (5,), (6,), (6, 7), (6, 8), (5, 9)]
+
+
+@pytest.mark.parametrize("bucket", [1, 2, 3])
+def test_sentences_encoded_by_length_are_the_same(
+    bucket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cached, "BUCKET", bucket)
+    model = small_model()
+    source = torch.tensor([[5, 6, 7, 8], [9, PAD, PAD, PAD], [4, 3, PAD, PAD], [PAD] * 4])
+    real = source != PAD
+    with torch.no_grad():
+        memory, expected = encode_by_length(model, source), model.encode(source)
+    torch.testing.assert_close(memory[real], expected[real])

@@ -29,6 +29,7 @@ from transformer_course.translation.decoding.prefix_scorers import (
 KeysAndValues = tuple[Float[Tensor, "rows heads _ d_k"], Float[Tensor, "rows heads _ d_k"]]
 Projection = Callable[[Tensor], Tensor]
 BLOCK = 16  # positions that a cache grows by
+BUCKET = 25  # sentences encoded at once
 
 
 class CachedDecoder:
@@ -56,7 +57,7 @@ class CachedDecoder:
         check_dropout_is_off(model)
         self.model = model
         self.source_mask = mask_where_padded(source_ids, model.config.pad_id)
-        memory = model.encode(source_ids)
+        memory = encode_by_length(model, source_ids)
         self.layers = [CachedLayer(layer, memory) for layer in model.decoder.layers]
         self.output = packed(model.output)
         self.sentence = torch.arange(len(source_ids), device=source_ids.device)  # of each row
@@ -112,28 +113,25 @@ class CachedLayer:
         source_mask: Bool[Tensor, "rows 1 1 source"] | None,
     ) -> Float[Tensor, "rows 1 d_model"]:
         """Look at the target so far, then at the source, then work on the position alone."""
-        layer = self.layer
-        look_at_source = partial(layer.cross_attention.look_up, mask=source_mask)
+        layer, look_up = self.layer, self.layer.cross_attention.look_up
         x = layer.add_norm_self_attention(x, self._look_at_target)
-        x = layer.add_norm_cross_attention(x, lambda x: look_at_source(x, *self.source))
+        x = layer.add_norm_cross_attention(x, lambda x: look_up(x, *self.source, source_mask))
         return layer.add_norm_feed_forward(x, self._feed_forward)
 
     def _look_at_target(self, x: Tensor) -> Tensor:
         attention = self.layer.self_attention
-        projected = self.project(x).unflatten(-1, (3, attention.heads, -1))
-        query, *new = projected.permute(2, 0, 3, 1, 4)  # each (rows, heads, 1, d_k)
-        self._append(*new)
+        new = self.project(x).view(len(x), 3, attention.heads, 1, -1)  # query, key and value
+        self._append(new[:, 1:])
         # The newest position may see all the others, so no causal mask is needed.
-        gathered = attention.attend(query, *self.target, None)
+        gathered = attention.attend(new[:, 0], *self.target, None)
         return attention.output_projection(merge_heads(gathered))
 
-    def _append(self, key: Tensor, value: Tensor) -> None:
-        """Write the new position behind the others, where there is room or some is made."""
+    def _append(self, new: Float[Tensor, "rows 2 heads 1 d_k"]) -> None:
+        """Write the new key and value into the next free place; make room if there is none."""
         if self.length == self.cache.shape[3]:
             self.cache = F.pad(self.cache, (0, 0, 0, BLOCK))
         self.length += 1
-        for old, new in zip(self.target, (key, value), strict=True):
-            old[:, :, -1:] = new
+        self.cache[:, :, :, self.length - 1 : self.length] = new
 
     def _feed_forward(self, x: Tensor) -> Tensor:
         return self.layer.feed_forward.contract(self.expand(x).relu())
@@ -145,6 +143,24 @@ class CachedLayer:
         if new_sources:
             key, value = self.source
             self.source = pick(key), pick(value)
+
+
+def encode_by_length(
+    model: Transformer, source_ids: Int[Tensor, "batch source"]
+) -> Float[Tensor, "batch source d_model"]:
+    """Encode short sentences together, and long ones: a padded position costs as much as a word.
+
+    At padded positions, where nothing may look, the numbers are not those of ``model.encode``.
+    """
+    if len(source_ids) <= BUCKET:
+        return model.encode(source_ids)
+    places = torch.arange(1, source_ids.shape[1] + 1, device=source_ids.device)
+    ends = ((source_ids != model.config.pad_id) * places).amax(dim=1)
+    memory = model.output.weight.new_zeros(*source_ids.shape, model.config.d_model)
+    for rows in ends.argsort().split(BUCKET):
+        longest = max(1, int(ends[rows].max()))
+        memory[rows, :longest] = model.encode(source_ids[rows, :longest])
+    return memory
 
 
 _kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDictionary()
