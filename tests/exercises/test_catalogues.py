@@ -171,7 +171,12 @@ def shorter(tensor, generator):
     return tensor[..., :-1] if tensor.dim() else tensor[None]
 
 
-PERTURBATIONS = [noise, one_element, slightly_larger, shorter]
+PERTURBATIONS = [
+    noise,
+    one_element,
+    pytest.param(slightly_larger, marks=pytest.mark.exhaustive),
+    pytest.param(shorter, marks=pytest.mark.exhaustive),
+]
 
 
 def perturbed_value(value, perturb, generator):
