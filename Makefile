@@ -42,9 +42,8 @@ test test-all: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
 test: CHOSEN := -m "not exhaustive"
 test test-all: lint
 	@rm -rf .make/home
-	@# Three processes on two cores: browsers and kernels are often waited for.
 	@echo "Running the tests, and the notebooks against their stored outputs"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist loadscope $(NBVAL) $(CHOSEN) tests notebooks
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope $(NBVAL) $(CHOSEN) tests notebooks
 
 # PyTorch stays as it is: its old versions bring gigabytes where only the processor is used.
 lowest: $(AUTHOR)
