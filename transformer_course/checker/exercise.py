@@ -1,6 +1,7 @@
 """An exercise and its three verbs: check, hint and solution."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -28,7 +29,6 @@ class Exercise:
         self.name = task.name
         self.answer = AnswerText(task.answer, {path: part.answer for path, part in parts.items()})
         self.catalogue = Catalogue(self.run_case)
-        self._wanted: list[Outcome] = []
         self._hints_given = 0
         self._weights: dict[tuple, dict[str, Tensor]] = {}
 
@@ -56,17 +56,15 @@ class Exercise:
 
     def _examine(self, candidate: Callable) -> Feedback:
         # The reference goes first: what torch loads on first use is not on the learner's clock.
-        wanted = self._wanted_outcomes()
+        wanted = self._wanted
         seen = self._outcomes(candidate)
         if not all(outcome.attempted for outcome in seen):
             return reports.not_attempted(self.task)
         return self._judge(seen, wanted)
 
-    def _wanted_outcomes(self) -> list[Outcome]:
-        if not self._wanted:
-            numbers = range(len(self.task.cases))
-            self._wanted = [self.run_case(self.task.reference, number) for number in numbers]
-        return self._wanted
+    @cached_property
+    def _wanted(self) -> list[Outcome]:
+        return [self.run_case(self.task.reference, n) for n in range(len(self.task.cases))]
 
     def _outcomes(self, candidate: Callable) -> list[Outcome]:
         """Run the cases, but none after one that never ended."""

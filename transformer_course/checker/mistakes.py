@@ -137,6 +137,6 @@ class Catalogue:
         for mistake in self.mistakes:
             if explains(mistake):
                 return (mistake,)
-        both = [pair for pair in self.pairs if explains(pair)]
         # Two pairs that compute the same cannot be told apart, and a guess helps nobody.
+        both = list(itertools.islice(filter(explains, self.pairs), 2))
         return both[0].mistakes if len(both) == 1 else ()

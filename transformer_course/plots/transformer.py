@@ -149,7 +149,7 @@ def parameter_bars(summaries: Mapping[str, Mapping[str, int]], title: str) -> Pi
     Parameters
     ----------
     summaries
-        A model's name and its :func:`~transformer_course.model.parameter_summary`.
+        A model's name and its :func:`~transformer_course.costs.parameter_summary`.
     title
         What to see.
     """

@@ -5,7 +5,8 @@ import math
 import torch
 
 from transformer_course import model
-from transformer_course.translation import cached_decoder, decoding
+from transformer_course.translation import decoding
+from transformer_course.translation.decoding import prefix_scorers
 
 
 def probabilities_by_loops(logits, temperature=1.0, top_k=None, top_p=None):
@@ -71,7 +72,7 @@ def greedy_with_a_rectangle(network, source_ids, bos, eos, max_length):
 
 
 def greedy_of_the_course(network, source_ids, bos, eos, max_length):
-    make_decoder = cached_decoder.UncachedDecoder
+    make_decoder = prefix_scorers.UncachedDecoder
     return decoding.greedy(network, source_ids, bos, eos, max_length, decoder=make_decoder)
 
 

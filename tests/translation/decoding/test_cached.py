@@ -225,7 +225,17 @@ def take_a_step(model: Transformer) -> None:
     optimizer.step()
 
 
-@pytest.mark.parametrize("change", [change_in_place, load_others, take_a_step, Transformer.float])
+def update_by_hand(model: Transformer) -> None:
+    model(SOURCE, SOURCE).square().mean().backward()
+    for weight in model.parameters():
+        if weight.grad is not None:
+            weight.data -= 0.1 * weight.grad
+
+
+CHANGES = [change_in_place, load_others, take_a_step, update_by_hand, Transformer.float]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_changed_weights_are_seen(change: Callable[[Transformer], object]) -> None:
     model = small_model()
     with evaluating(model):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
-from transformer_course.translation import batches
+from transformer_course.translation.corpora import batches
 
 Pairs = list[tuple[list[int], list[int]]]
 _PAIRS = [([4, 5, 6], [7, 8]), ([5], [6, 4, 8, 7]), ([6, 4], [5])]

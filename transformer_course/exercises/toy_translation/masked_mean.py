@@ -5,7 +5,7 @@ from torch import Tensor
 
 from transformer_course.checker.cases import Case
 from transformer_course.checker.exercise import exercise
-from transformer_course.translation import loss
+from transformer_course.translation.training import loss
 
 _LOSS = torch.tensor([[1.0, 1.0, 1.0, 1.0], [5.0, 70.0, 30.0, 20.0]])
 _REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])

@@ -2,7 +2,7 @@
 
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
-from transformer_course.translation import schedule
+from transformer_course.translation.training import schedule
 
 
 @exercise(

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
-from transformer_course.translation import loss
+from transformer_course.translation.training import loss
 
 
 def _logits(tokens: int, vocab: int) -> Tensor:

@@ -5,13 +5,14 @@ from dataclasses import replace
 from transformer_course import model
 from transformer_course.checker.cases import Case
 from transformer_course.checker.exercise import exercise
+from transformer_course.costs import parameter_summary
 from transformer_course.exercises.transformer.inputs import CONFIG
 
 _SIZES = replace(CONFIG, d_ff=10, decoder_layers=2)
 
 
 def _counted(config: model.TransformerConfig) -> int:
-    return model.parameter_summary(model.Transformer(config))["total"]
+    return parameter_summary(model.Transformer(config))["total"]
 
 
 @exercise(

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from transformer_course.model import Transformer, merge_heads
 from transformer_course.model.layers import DecoderLayer
@@ -164,24 +163,27 @@ def encode_by_length(
 
 
 _kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDictionary()
-# A fused optimizer changes weights without counting it as a change.
-register_optimizer_step_post_hook(lambda *_: _kept.clear())
 
 
 def packed(*layers: nn.Linear) -> Projection:
     """Return one projection that does the work of several, its weights stored column by column.
 
     A product with few vectors reads them faster so. Copying takes as long as a token or two, so
-    the copy is kept until an optimizer takes a step or PyTorch counts another change of a weight.
-    It does not count what is changed through ``.data``.
+    the copy is kept until a weight changes.
     """
-    weights = [weight for layer in layers for weight in layer.parameters()]
-    if any(weight.is_inference() for weight in weights):  # their changes are not counted
-        return _by_columns(layers)
-    state = [fact for w in weights for fact in (w.data_ptr(), w.dtype, w._version)]
+    state = [fact for layer in layers for w in layer.parameters() for fact in _state(w)]
     if layers[0] not in _kept or _kept[layers[0]][0] != state:
         _kept[layers[0]] = state, _by_columns(layers)
     return _kept[layers[0]][1]
+
+
+def _state(weight: nn.Parameter) -> tuple[object, ...]:
+    """Return what differs after a change of the weight."""
+    # PyTorch counts changes, but neither a fused optimizer's nor those through `.data`, and none
+    # in inference mode. Those steps change every number, so a few of them tell.
+    count = None if weight.is_inference() else weight._version
+    few = weight.detach().flatten()[:: weight.numel() // 16 + 1].tolist()
+    return weight.data_ptr(), weight.dtype, count, *few
 
 
 @torch.inference_mode(False)
