@@ -11,8 +11,8 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
-# Edited text has a file's name of its own, so that nobody takes a line of it for the learner's.
-EDITED_FILE = "<edited answer>"
+# The course's own text has files of this name, so that nobody takes a line of it for the learner's.
+COURSE_FILE = "<course: "
 TOKEN = re.compile(r"\w+|\s+|.")
 
 
@@ -95,7 +95,7 @@ class AnswerText:
         names = dict(vars(sys.modules[self.answer.__module__]))
         for part in self.parts.values():
             names |= vars(sys.modules[part.answer.__module__])
-        exec(compile(text, EDITED_FILE, "exec", dont_inherit=True), names)
+        exec(compile(text, f"{COURSE_FILE}edited answer>", "exec", dont_inherit=True), names)
         for path in self.parts:
             module, _, name = path.rpartition(".")
             names[module] = SimpleNamespace(**{**vars(names[module]), name: names[name]})

@@ -17,6 +17,9 @@ from transformer_course.checker.originals import original_functions
 from transformer_course.checker.sandbox import Outcome, is_stub, run, untouched_globals
 from transformer_course.checker.task import Task
 
+WHEN_RIGHT: dict[str, Callable[["Exercise", Callable], str | None]] = {}
+"""What else is done with a right answer, by a name for each; it may return a sentence to show."""
+
 
 class Exercise:
     """A function or module to write, and the knowledge to judge it.
@@ -47,6 +50,16 @@ class Exercise:
             A notebook displays it when it is the last line of a cell; elsewhere, print it.
             ``feedback.passed`` says whether the exercise is solved.
         """
+        feedback = self.judge(candidate)
+        if not feedback.passed:
+            return feedback
+        saved = progress.record(f"{self.task.lesson}.{self.name}")
+        remarks = [] if saved else [reports.NOT_SAVED]
+        remarks += filter(None, (act(self, candidate) for act in WHEN_RIGHT.values()))
+        return feedback.with_sentences(remarks)
+
+    def judge(self, candidate: Any = NOTHING) -> Feedback:
+        """Do what :meth:`check` does, but note nothing and do nothing with a right answer."""
         if words := complaint(self.task, candidate):
             return reports.unsuitable(self.task, words)
         if is_stub(candidate.forward if self.task.wants_module else candidate):
@@ -85,8 +98,7 @@ class Exercise:
             return reports.unknown_mistake(self.task, seen, wanted)
         if faults := judge.faults(self.task, seen, wanted):
             return reports.faulty(self.task, faults, seen)
-        saved = progress.record(f"{self.task.lesson}.{self.name}")
-        return reports.right(self.task, seen, saved)
+        return reports.right(self.task, seen)
 
     def run_case(self, candidate: Callable, number: int) -> Outcome:
         """Run an implementation of the course's own in one case, within untouched_globals()."""

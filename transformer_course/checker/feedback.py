@@ -3,7 +3,8 @@
 import enum
 import html
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 
@@ -110,6 +111,10 @@ class Feedback:
     exercise: str
     parts: tuple[Part, ...]
     mistakes: tuple[str, ...] = ()
+
+    def with_sentences(self, sentences: Sequence[str]) -> "Feedback":
+        """Return the same feedback with more to say at its end."""
+        return replace(self, parts=(*self.parts, *map(Sentence, sentences)))
 
     @property
     def passed(self) -> bool:

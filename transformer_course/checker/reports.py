@@ -26,6 +26,10 @@ from transformer_course.checker.mistakes import Mistake, same_behaviour
 from transformer_course.checker.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.checker.task import Task
 
+NOT_SAVED = (
+    "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
+    "that can be written."
+)
 OUT_OF_MEMORY = "That is more memory than there is: print the shapes of what goes in."
 
 # What an exception usually means: its type, a pattern of its message, the explanation.
@@ -122,7 +126,7 @@ def hint(task: Task, number: int) -> Feedback:
     return Feedback(Verdict.HINT, task.name, tuple(parts))
 
 
-def right(task: Task, seen: Sequence[Outcome], saved: bool) -> Feedback:
+def right(task: Task, seen: Sequence[Outcome]) -> Feedback:
     """Say well done, and what was verified."""
     calls = tuple(
         f"`{case.call(task.name)}`: {case.looks_at or describe(outcome.value)}"
@@ -131,12 +135,6 @@ def right(task: Task, seen: Sequence[Outcome], saved: bool) -> Feedback:
     parts: list[Part] = [Sentence("Well done!"), Listing("Equal to the reference in", calls)]
     if task.properties:
         parts.append(Listing("It holds that", tuple(p.statement for p in task.properties)))
-    if not saved:
-        words = (
-            "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
-            "that can be written."
-        )
-        parts.append(Sentence(words, "Progress"))
     return Feedback(Verdict.RIGHT, task.name, (*parts, *_printed(seen)))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_course.checker.answers import EDITED_FILE
+from transformer_course.checker.answers import COURSE_FILE
 from transformer_course.checker.comparison import difference, snapshot
 from transformer_course.checker.originals import original_functions
 
@@ -33,7 +33,7 @@ PRINT_LIMIT = 400  # characters of printed output that are kept
 # Prefixes of the files that a learner did not write: Python, installed packages, this course.
 FOREIGN_FILES = (
     "<frozen ",
-    EDITED_FILE,
+    COURSE_FILE,
     str(Path(__file__).parents[1]) + os.sep,
     *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")),
 )

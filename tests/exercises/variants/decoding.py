@@ -56,7 +56,7 @@ def greedy_by_lists(network, source_ids, bos, eos, max_length):
 
 
 def greedy_with_a_rectangle(network, source_ids, bos, eos, max_length):
-    with model.inference_mode(network):
+    with model.evaluating(network):
         batch, length = len(source_ids), 0
         target = torch.full((batch, max_length + 1), network.config.pad_id)
         target[:, 0] = bos

@@ -1,0 +1,132 @@
+"""``my_transformer.py`` on disk: read, written and kept, so that nothing of it is ever lost."""
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+
+from filelock import FileLock
+
+from transformer_course.files import write_text
+from transformer_course.own import sections
+from transformer_course.own.modules import module_of
+
+NAME = "my_transformer.py"
+HISTORY = "my_transformer.history"
+LOCK_SECONDS = 10
+
+
+def yours(path: Path) -> list[str]:
+    """Return the names of the parts in a file that the learner wrote."""
+    return sections.yours(path.read_text(encoding="utf-8"))
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let no other notebook write the file meanwhile.
+
+    Raises
+    ------
+    OSError
+        If another one does not let go of it, or the folder cannot be written.
+    """
+    with FileLock(path.with_name(f".{path.name}.lock"), timeout=LOCK_SECONDS):
+        yield
+
+
+def replace(path: Path, text: str) -> None:
+    """Write the file anew; keep both versions in its history.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; it is then as it was.
+    """
+    if path.exists():
+        _keep(path, path.read_text(encoding="utf-8"))
+    write_text(path, text)
+    _keep(path, text)
+
+
+def _keep(path: Path, text: str) -> None:
+    """Put a version into the history, unless it is the newest there."""
+    folder = path.with_name(HISTORY)
+    folder.mkdir(exist_ok=True)
+    versions = _versions(path)
+    if not versions or versions[0].read_text(encoding="utf-8") != text:
+        write_text(folder / f"{_now()}.py", text)
+
+
+def _now() -> str:
+    return f"{datetime.now():%Y-%m-%d %H.%M.%S.%f}"  # no colons, which Windows refuses
+
+
+def _versions(path: Path) -> list[Path]:
+    """Return the versions of the history, the newest first."""
+    return sorted(path.with_name(HISTORY).glob("*.py"), reverse=True)
+
+
+def mended(path: Path) -> str | None:
+    """See to it that the file is there and runs; say in a sentence what had to be done.
+
+    A file that does not run is put aside, and the newest version that does takes its place.
+
+    Raises
+    ------
+    OSError
+        If something had to be done and the folder cannot be written.
+    """
+    if not path.exists() and not _versions(path):
+        write_text(path, sections.template())
+    problem = _problem(path)
+    if problem is None:
+        return None
+    aside = ""
+    if path.exists():
+        broken = path.with_name(f"my_transformer (does not run) {_now()}.py")
+        path.rename(broken)
+        aside = f" It is kept as {broken.name}."
+    text = next((text for text in map(_text, _versions(path)) if _runs(text)), sections.template())
+    write_text(path, text)
+    count = len(sections.yours(text))
+    return (
+        f"{path.name} {problem}.{aside} A new one was made from {HISTORY}, with {count} parts of "
+        "yours."
+    )
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _problem(path: Path) -> str | None:
+    """Say what is wrong with the file."""
+    if not path.exists():
+        return "is not there"
+    text = _text(path)
+    missing = sections.parts().keys() - sections.sections(text).keys()
+    if missing:
+        return f"has no section for {', '.join(sorted(missing))}"
+    try:
+        run(text, path)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return f"does not run ({type(error).__name__}: {error})"
+    return None
+
+
+def _runs(text: str) -> bool:
+    try:
+        run(text, Path(NAME))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        return False
+    return True
+
+
+def run(text: str, path: Path) -> ModuleType:
+    """Execute a version of the file as a module of its own; errors are those of its text."""
+    return module_of(text, "my_transformer_tried", f"{path} (tried)")

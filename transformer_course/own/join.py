@@ -1,0 +1,87 @@
+"""How an answer becomes a part of the learner's translator."""
+
+import ast
+from collections.abc import Callable, Iterable
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+from transformer_course.checker.exercise import Exercise
+from transformer_course.own import sections, whole
+from transformer_course.own.answer import NotAPart, Statement, answer_text, statements
+from transformer_course.own.file import locked, replace, run
+from transformer_course.own.modules import fill
+
+SLOW = 10.0  # times the course's time for a step is worth a word
+
+
+def join(exercise: Exercise, candidate: Callable, own: ModuleType) -> str | None:
+    """Put a right answer into the learner's file and module; say in a sentence what happened.
+
+    Returns
+    -------
+    str or None
+        None for an exercise that is no part.
+    """
+    if exercise.name not in sections.parts():
+        return None
+    try:
+        return _joined(exercise, candidate, own)
+    except NotAPart as reason:
+        return f"It is not in your translator: {reason}."
+    except OSError as error:
+        return f"It is not in your translator: {own.__file__} cannot be written ({error})."
+
+
+def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
+    path, name = Path(own.__file__), exercise.name
+    with locked(path):
+        text = path.read_text(encoding="utf-8")
+        if name not in sections.sections(text):
+            raise NotAPart(f"{path.name} has no section for `{name}`")
+        new = answer_text(candidate, name, own, whole.course())
+        _refuse_two_texts(new, name, text)
+        body = "\n\n\n".join(statement.text for statement in new)
+        text = sections.with_section(text, name, body, f"yours, {date.today()}")
+        tried = _tried(text, path)
+        remark = _examined(exercise, tried)
+        replace(path, text)
+        fill(own, text, str(path))
+    count, total = len(sections.yours(text)), len(sections.parts())
+    return f"`{name}` is in your translator: {count} of {total} parts are yours.{remark}"
+
+
+def _refuse_two_texts(new: Iterable[Statement], name: str, text: str) -> None:
+    """Refuse a helper that another part has with another text."""
+    for other in sections.sections(text).values():
+        theirs = statements(other.body) if other.is_yours and other.name != name else {}
+        for statement in new:
+            for helper, known in theirs.items():
+                same = ast.dump(known.tree) == ast.dump(statement.tree)
+                if helper in statement.bound and not same:
+                    raise NotAPart(
+                        f"`{helper}` is something else in your `{other.name}`: give one of the "
+                        "two another name"
+                    )
+
+
+def _tried(text: str, path: Path) -> ModuleType:
+    try:
+        return run(text, path)
+    except Exception as error:
+        raise NotAPart(f"in your file it stops with {type(error).__name__}: {error}") from None
+
+
+def _examined(exercise: Exercise, tried: ModuleType) -> str:
+    """Check the answer again where it will live, then all parts together; return a remark."""
+    feedback = exercise.judge(getattr(tried, exercise.name))
+    if not feedback.passed:
+        raise NotAPart(f"in your file it is not right any more: {feedback.parts[0].text()}")
+    try:
+        fault = whole.fault(tried)
+    except Exception as error:
+        raise NotAPart(f"the whole model stops with {type(error).__name__}: {error}") from None
+    if fault:
+        raise NotAPart(f"with it, the whole translator computes something else: {fault}")
+    ratio = whole.slowness(tried)
+    return f" A training step takes {ratio:.0f} times as long with it." if ratio > SLOW else ""

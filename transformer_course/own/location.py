@@ -1,0 +1,29 @@
+"""Where the learner's file lies."""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from transformer_course.own.file import NAME
+
+RECORDS = ".transformer-course"
+"""The folder by which a workspace is known."""
+
+HOSTED = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
+
+
+def own_file() -> Path:
+    """Return the learner's file: in the current folder if that is a workspace, or hosted.
+
+    Elsewhere, as where the published notebooks are run, it is in a temporary folder.
+    """
+    here = Path.cwd()
+    if (here / NAME).exists() or (here / RECORDS).is_dir() or any(map(os.environ.get, HOSTED)):
+        return here / NAME
+    return Path(_temporary().name) / NAME
+
+
+@cache
+def _temporary() -> tempfile.TemporaryDirectory:
+    return tempfile.TemporaryDirectory(prefix="my-transformer-")

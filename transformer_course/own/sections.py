@@ -1,0 +1,87 @@
+"""The sections of ``my_transformer.py``: where each part stands, and whose it is."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+TEMPLATE = Path(__file__).with_name("my_transformer.py")
+GIVEN = "given"
+EXPORTED = "the course's"
+IMPORT_OF_GIVEN = "from transformer_course.own.given import given\n\n"
+HEADER = re.compile(
+    r"^# --- (?P<lesson>\w+): (?P<name>\w+) \((?P<state>[^)\n]*)\) -+\n(?P<body>.*?)(?=^# --- |\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+WIDTH = 95  # of a header
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part's place in the file.
+
+    Attributes
+    ----------
+    lesson, name
+        The part, and the lesson that it is written in.
+    state
+        ``"given"``, or whose it is and since when.
+    body
+        Its text.
+    """
+
+    lesson: str
+    name: str
+    state: str
+    body: str
+
+    @property
+    def is_yours(self) -> bool:
+        """Whether the learner wrote it."""
+        return self.state.startswith("yours")
+
+    def __str__(self) -> str:
+        header = f"# --- {self.lesson}: {self.name} ({self.state}) "
+        return f"{header:-<{WIDTH}}\n{self.body.strip()}\n\n\n"
+
+
+def sections(text: str) -> dict[str, Section]:
+    """Return the sections of a file by the name of their part."""
+    found = [Section(**match.groupdict()) for match in HEADER.finditer(text)]
+    return {section.name: section for section in found}
+
+
+def template() -> str:
+    """Return the file as it is before anything is solved."""
+    return TEMPLATE.read_text(encoding="utf-8")
+
+
+def parts() -> dict[str, str]:
+    """Return the lesson of each part, in the order of the file."""
+    return {section.name: section.lesson for section in sections(template()).values()}
+
+
+def yours(text: str) -> list[str]:
+    """Return the names of the parts that the learner wrote."""
+    return [section.name for section in sections(text).values() if section.is_yours]
+
+
+def with_section(text: str, name: str, body: str, state: str) -> str:
+    """Return a file with another body in the section of a part.
+
+    When no part is given any more, the import of the course goes too.
+
+    Raises
+    ------
+    KeyError
+        If the file has no such section.
+    """
+    if name not in sections(text):
+        raise KeyError(name)
+
+    def written(match: re.Match[str]) -> str:
+        old = Section(**match.groupdict())
+        return str(Section(old.lesson, name, state, body) if old.name == name else old)
+
+    text = HEADER.sub(written, text)
+    all_written = all(section.state != GIVEN for section in sections(text).values())
+    return text.replace(IMPORT_OF_GIVEN, "") if all_written else text
