@@ -1,0 +1,60 @@
+import pytest
+
+from transformer_course.exercises import catalogues
+from transformer_course.own.sections import (
+    IMPORT_OF_GIVEN,
+    Section,
+    parts,
+    sections,
+    template,
+    with_section,
+    yours,
+)
+
+
+def test_each_part_is_an_exercise_of_its_lesson() -> None:
+    for name, lesson in parts().items():
+        assert name in catalogues()[lesson], name
+
+
+def test_lessons_come_in_their_order() -> None:
+    order = [lesson for lesson in catalogues() if lesson in parts().values()]
+    assert sorted(set(parts().values()), key=list(parts().values()).index) == sorted(
+        order, key=list(parts().values()).index
+    )
+
+
+def test_every_part_is_given_at_first() -> None:
+    assert yours(template()) == []
+    assert {section.state for section in sections(template()).values()} == {"given"}
+    for name, section in sections(template()).items():
+        assert section.body.strip() == f"{name} = given.{name}"
+
+
+def test_one_section_is_replaced_and_nothing_else() -> None:
+    text = with_section(template(), "softmax", "def softmax(scores):\n    return 1", "yours, today")
+    assert yours(text) == ["softmax"]
+    assert with_section(text, "softmax", "softmax = given.softmax", "given") == template()
+
+
+def test_headers_are_alike() -> None:
+    header = str(Section("attention", "causal_mask", "given", "")).splitlines()[0]
+    assert header in template()
+
+
+def test_unknown_part_is_refused() -> None:
+    with pytest.raises(KeyError, match="sofmax"):
+        with_section(template(), "sofmax", "", "yours")
+
+
+def test_the_import_goes_with_the_last_given_part() -> None:
+    text = template()
+    for name in parts():
+        assert IMPORT_OF_GIVEN in text
+        text = with_section(text, name, f"{name} = 1", "yours, today")
+    assert "transformer_course.own" not in text
+
+
+def test_what_the_learner_writes_between_sections_stays() -> None:
+    mine = template().replace("# --- around the parts", "MINE = 1\n\n\n# --- around the parts", 1)
+    assert "MINE = 1" in with_section(mine, "softmax", "softmax = 1", "yours, today")
