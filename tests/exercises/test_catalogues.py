@@ -33,12 +33,16 @@ each_exercise = pytest.mark.parametrize("exercise", EXERCISES)
 pytestmark = pytest.mark.usefixtures("unchecked_signatures")
 
 
-def variants(exercise):
+def written_differently(exercise):
     file = Path(__file__).parent / "variants" / f"{exercise.task.lesson}.py"
     spec = importlib.util.spec_from_file_location(f"variants_{exercise.task.lesson}", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.VARIANTS[exercise.name]
+    return module
+
+
+def variants(exercise):
+    return written_differently(exercise).VARIANTS[exercise.name]
 
 
 def outcomes(exercise, candidate):
@@ -73,6 +77,14 @@ def test_differently_written_right_answers_pass(exercise):
     for variant in right:
         feedback = exercise.check(variant)
         assert feedback.passed, feedback
+
+
+@each_exercise
+def test_right_numbers_without_gradients_are_rejected(exercise):
+    """A part of the model must let training through, however it is written."""
+    losing = getattr(written_differently(exercise), "LOSE_GRADIENTS", {})
+    for variant in losing.get(exercise.name, []):
+        assert not exercise.check(variant).passed, variant
 
 
 @each_exercise

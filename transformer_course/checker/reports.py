@@ -63,6 +63,11 @@ MEANINGS = (
         "torch, such as `x.exp()`.",
     ),
     (
+        RuntimeError,
+        r"numpy\(\) on Tensor that requires grad",
+        "NumPy knows no gradients, and training needs them: use the functions of torch.",
+    ),
+    (
         Exception,
         "return_types",
         "With `dim`, torch returns two tensors, the largest values and their places: use `.values` "

@@ -1,6 +1,8 @@
 """Right answers in other styles, for the exercises of lesson 1."""
 
+import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import torch
@@ -8,6 +10,21 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_course.model.positional_encoding import sinusoidal_encoding
+
+
+def vocabulary_by_counter(sentences):
+    counts = Counter(itertools.chain(*sentences))
+    words = sorted(sorted(counts), key=counts.get, reverse=True)
+    tokens = ["<pad>", "<bos>", "<eos>", "<unk>", *words]
+    return dict(zip(tokens, range(len(tokens)), strict=True))
+
+
+def vocabulary_by_most_common(sentences):
+    vocabulary = {"<unk>": 3, "<pad>": 0, "<bos>": 1, "<eos>": 2}
+    every_word = [word for sentence in sentences for word in sentence]
+    for word, _ in Counter(sorted(every_word)).most_common():
+        vocabulary[word] = len(vocabulary)
+    return vocabulary
 
 
 def wavelengths_in_a_list(d_model):
@@ -167,6 +184,7 @@ class EmbeddingsFunctional(nn.Module):
 
 
 VARIANTS = {
+    "build_vocabulary": [vocabulary_by_counter, vocabulary_by_most_common],
     "wavelengths": [wavelengths_in_a_list, wavelengths_by_exp],
     "sinusoidal_encoding": [
         encoding_by_loops,

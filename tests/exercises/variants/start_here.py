@@ -52,9 +52,8 @@ VARIANTS = {
         by_torch,
         by_log_sum_exp,
         with_max_and_unsqueeze,
-        by_loops,
         by_recursion,
-        by_numpy,
         with_a_needless_epsilon,
     ]
 }
+LOSE_GRADIENTS = {"softmax": [by_loops, by_numpy]}

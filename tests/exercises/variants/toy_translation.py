@@ -73,10 +73,10 @@ def noam_with_tensors(step, d_model, warmup):
     return float(branches.min() * d_model**-0.5)
 
 
-def step_with_module_loss(network, optimizer, source, target_in, target_out, pad):
+def step_with_module_loss(network, optimizer, source, target_in, target_out, pad, smoothing=0.0):
     optimizer.zero_grad()
     scores = network(source, target_in)
-    loss = nn.CrossEntropyLoss(ignore_index=pad)(
+    loss = nn.CrossEntropyLoss(ignore_index=pad, label_smoothing=smoothing)(
         scores.reshape(-1, scores.shape[-1]), target_out.reshape(-1)
     )
     loss.backward()
@@ -84,9 +84,19 @@ def step_with_module_loss(network, optimizer, source, target_in, target_out, pad
     return float(loss)
 
 
-def step_clearing_at_the_end(network, optimizer, source, target_in, target_out, pad):
+def step_by_torch(network, optimizer, source, target_in, target_out, pad, smoothing=0.0):
+    logits = network(source, target_in).transpose(1, 2)
+    loss = F.cross_entropy(logits, target_out, ignore_index=pad, label_smoothing=smoothing)
+    network.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def step_clearing_at_the_end(network, optimizer, source, target_in, target_out, pad, share=0.0):
     log_p = network(source, target_in).log_softmax(-1)
-    per_token = -log_p.gather(-1, target_out.unsqueeze(-1)).squeeze(-1)
+    right = log_p.gather(-1, target_out.unsqueeze(-1)).squeeze(-1)
+    per_token = -(1 - share) * right - share * log_p.mean(-1)
     loss = per_token[target_out != pad].mean()
     loss.backward()
     optimizer.step()
@@ -99,5 +109,5 @@ VARIANTS = {
     "masked_mean": [masked_mean_by_sum, masked_mean_by_loop],
     "smoothed_cross_entropy": [smoothed_by_torch, smoothed_by_two_losses],
     "noam": [noam_with_if, noam_with_tensors],
-    "training_step": [step_with_module_loss, step_clearing_at_the_end],
+    "training_step": [step_with_module_loss, step_by_torch, step_clearing_at_the_end],
 }

@@ -46,7 +46,7 @@ class Parts(nn.Module):
         super().__init__()
         self.config = config
         width, pad = config.d_model, config.pad_id
-        sizes = (width, config.heads, config.d_ff, config.dropout)
+        sizes = (width, config.heads, config.d_ff, config.dropout, config.norm_first)
         self.source_embeddings = model.Embeddings(config.source_vocab, width, pad)
         self.target_embeddings = model.Embeddings(config.target_vocab, width, pad)
         position = (width, config.max_len, config.dropout)
@@ -55,6 +55,10 @@ class Parts(nn.Module):
         self.encoder = model.Encoder(config.encoder_layers, *sizes)
         self.decoder = model.Decoder(config.decoder_layers, *sizes)
         self.output = nn.Linear(width, config.target_vocab, bias=False)
+        if config.tying != "none":
+            self.output.weight = self.target_embeddings.table.weight
+        if config.tying == "three_way":
+            self.source_embeddings.table = self.target_embeddings.table
 
 
 class TransformerWithOwnMasks(Parts):
@@ -88,7 +92,7 @@ class TransformerLayerByLayer(Parts):
         x = self.source_positions(x)
         for layer in self.encoder.layers:
             x = layer(x, mask)
-        return x
+        return self.encoder.norm(x)
 
     def words(self, ids):
         return model.padding_mask(ids, self.config.pad_id)
@@ -99,7 +103,7 @@ class TransformerLayerByLayer(Parts):
         x = self.target_positions(self.target_embeddings(target_ids))
         for layer in self.decoder.layers:
             x = layer(x, memory, words, mask)
-        return self.output(x)
+        return self.output(self.decoder.norm(x))
 
     def forward(self, source_ids, target_ids):
         return self.decode(target_ids, self.encode(source_ids), source_ids)
@@ -188,7 +192,7 @@ def padding_by_batch_mates(network):
 
 
 VARIANTS = {
-    "output_logits": [logits_by_einsum, logits_by_loop, logits_by_linear_layer],
+    "output_logits": [logits_by_einsum, logits_by_loop],
     "tie": [tie_to_the_sources_table, tie_whole_modules, tie_and_return],
     "Transformer": [TransformerWithOwnMasks, TransformerLayerByLayer],
     "parameter_count": [count_by_building, count_by_adding],
@@ -199,3 +203,4 @@ VARIANTS = {
     ],
     "ignores_padding": [padding_one_side_at_a_time, padding_by_batch_mates],
 }
+LOSE_GRADIENTS = {"output_logits": [logits_by_linear_layer]}

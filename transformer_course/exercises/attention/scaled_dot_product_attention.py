@@ -10,6 +10,7 @@ from torch import Tensor
 from transformer_course import model
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 
 
 def _query_key_value(
@@ -121,7 +122,7 @@ _NOT_CLEARED = (
         "softmax, `masked_fill(~mask, ...)` puts the lowest number where the mask is False. What "
         "comes out for a row that is all False?",
         "`lowest = torch.finfo(scores.dtype).min`, then `scores.masked_fill(~mask, lowest)`, then "
-        "`softmax(dim=-1)`, then `masked_fill(~mask, 0.0)` for the empty rows. Return "
+        "`own.softmax`, then `masked_fill(~mask, 0.0)` for the empty rows. Return "
         "`weights @ value, weights`.",
     ],
 )
@@ -133,7 +134,7 @@ def scaled_dot_product_attention(
     if mask is not None:
         lowest = torch.finfo(scores.dtype).min
         scores = scores.masked_fill(~mask, lowest)
-    weights = scores.softmax(dim=-1)
+    weights = own.softmax(scores)
     if mask is not None:
         weights = weights.masked_fill(~mask, 0.0)
     return weights @ value, weights
@@ -216,7 +217,7 @@ scaled_dot_product_attention.mistake(
     "divided by sqrt(d_k) after the softmax",
     edits=[
         (" / math.sqrt(query.shape[-1])", ""),
-        ("scores.softmax(dim=-1)", "torch.softmax(scores, dim=-1) / math.sqrt(query.shape[-1])"),
+        ("own.softmax(scores)", "torch.softmax(scores, dim=-1) / math.sqrt(query.shape[-1])"),
     ],
     observed="Each row of your weights sums to 1 / sqrt(d_k), and the scores go into the softmax "
     "unscaled.",
@@ -270,57 +271,57 @@ scaled_dot_product_attention.mistake(
 
 scaled_dot_product_attention.mistake(
     "the softmax runs over the queries",
-    edits=[("scores.softmax(dim=-1)", "scores.softmax(-2)")],
+    edits=[("own.softmax(scores)", "scores.softmax(-2)")],
     observed="The columns of your weights sum to 1; the rows should.",
     change="Each query shares out its weight among the keys: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
     "the softmax runs along axis 1",
-    edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=1)")],
+    edits=[("own.softmax(scores)", "scores.softmax(dim=1)")],
     observed="Matrices are right. With a batch axis the columns sum to 1, with heads it is the "
     "heads.",
     change="Use the last axis: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
     "the softmax runs along the first axis",
-    edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=0)")],
+    edits=[("own.softmax(scores)", "scores.softmax(dim=0)")],
     observed="Your weights sum to 1 over the sentences of the batch; in a matrix, over queries.",
     change="Use the last axis: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
     "the softmax is not told along which axis",
-    edits=[("scores.softmax(dim=-1)", "scores.softmax(dim=0 if scores.dim() == 3 else 1)")],
+    edits=[("own.softmax(scores)", "scores.softmax(dim=0 if scores.dim() == 3 else 1)")],
     observed="torch then takes the last axis of a matrix, the batch with three axes and the heads "
     "with four.",
     change="Give the axis: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
     "all weights together sum to 1",
-    edits=[("scores.softmax(dim=-1)", "scores.flatten().softmax(dim=0).reshape(scores.shape)")],
+    edits=[("own.softmax(scores)", "scores.flatten().softmax(dim=0).reshape(scores.shape)")],
     observed="Each row of your weights should sum to 1, not the whole tensor.",
     change="Divide by the sum of each row: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
     "the softmax is missing",
-    edits=[("scores.softmax(dim=-1)", "scores")],
+    edits=[("own.softmax(scores)", "scores")],
     observed="Your weights are scores: they may be negative, and the rows do not sum to 1.",
-    change="Turn the scores into weights first: `scores.softmax(dim=-1)`.",
+    change="Turn the scores into weights first: `own.softmax(scores)`.",
 )
 scaled_dot_product_attention.mistake(
     "`exp` is taken without subtracting the largest score",
     edits=[
         (
-            "scores.softmax(dim=-1)",
+            "own.softmax(scores)",
             "scores.exp()\n    weights = weights / weights.sum(dim=-1, keepdim=True)",
         )
     ],
     observed="Small scores are right. For scores of 900 / sqrt(2) = 636 you return NaN: "
     "`exp(636)` is infinite.",
-    change="Use `scores.softmax(dim=-1)`, or subtract the largest score of each row first.",
+    change="Use `own.softmax(scores)`, or subtract the largest score of each row first.",
 )
 scaled_dot_product_attention.mistake(
     "dropout with 0.1 changes the weights at every call",
-    edits=[("scores.softmax(dim=-1)", "F.dropout(scores.softmax(dim=-1), 0.1)")],
+    edits=[("own.softmax(scores)", "F.dropout(scores.softmax(dim=-1), 0.1)")],
     observed="Two calls with the same arguments differ; some weights are 0, the others 1.111 "
     "times too large.",
     change="Leave it out here. Dropout belongs to training: `F.dropout(..., training=...)`.",

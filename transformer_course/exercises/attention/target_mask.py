@@ -6,6 +6,7 @@ from torch import Tensor
 from transformer_course import model
 from transformer_course.checker.cases import Property
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.attention.causal_mask import causal_mask
 from transformer_course.exercises.attention.padding_mask import (
     PADDED,
@@ -16,7 +17,7 @@ from transformer_course.exercises.attention.padding_mask import (
 
 @exercise(
     reference=model.target_mask,
-    parts={"model.padding_mask": padding_mask, "model.causal_mask": causal_mask},
+    parts={"own.padding_mask": padding_mask, "own.causal_mask": causal_mask},
     cases=PADDED,
     properties=[
         Property("no padding token may be attended to", hides_all_padding),
@@ -41,7 +42,7 @@ from transformer_course.exercises.attention.padding_mask import (
 )
 def target_mask(ids: Tensor, pad_id: int) -> Tensor:
     """Return what both masks allow, shape (batch, 1, length, length)."""
-    return model.padding_mask(ids, pad_id) & model.causal_mask(ids.shape[1])
+    return own.padding_mask(ids, pad_id) & own.causal_mask(ids.shape[1])
 
 
 # Which tokens are padding, and along which axis
@@ -62,7 +63,7 @@ target_mask.shares(
     padding_mask,
     "it holds 0 and -inf, to be added to scores",
     edits=[
-        ("return model", "return torch.where(model"),
+        ("return own", "return torch.where(own"),
         ("ids.shape[1])", "ids.shape[1]), 0.0, -torch.inf)"),
     ],
 )
@@ -70,7 +71,7 @@ target_mask.shares(
     padding_mask,
     "it holds 0 and -1e9, to be added to scores",
     edits=[
-        ("return model", "return torch.where(model"),
+        ("return own", "return torch.where(own"),
         ("ids.shape[1])", "ids.shape[1]), 0.0, -1e9)"),
     ],
 )
@@ -91,26 +92,26 @@ target_mask.shares(
 
 target_mask.mistake(
     "one of the two masks is enough: OR instead of AND",
-    edits=[("& model", "| model")],
+    edits=[("& own", "| own")],
     observed="Row 0 allows every word, the future too, and the last row allows the padding. "
     "`+` between boolean tensors is OR as well.",
     change="Both must allow: combine with `&`.",
 )
 target_mask.mistake(
     "the causal mask is left out",
-    edits=[(" & model.causal_mask(ids.shape[1])", "")],
+    edits=[(" & own.causal_mask(ids.shape[1])", "")],
     observed="Your mask has one row for all queries, so each position sees the future.",
     change="Combine it with the causal mask: `& causal_mask(ids.shape[1])`.",
 )
 target_mask.mistake(
     "the padding mask is left out",
-    edits=[("model.padding_mask(ids, pad_id) & model.causal", "model.causal")],
+    edits=[("own.padding_mask(ids, pad_id) & own.causal", "own.causal")],
     observed="Your mask is the same for every sentence: padding may be attended to.",
     change="Combine it with the padding mask: `padding_mask(ids, pad_id) & ...`.",
 )
 target_mask.mistake(
     "the whole mask is turned round",
-    edits=[("return model", "return ~(model"), ("ids.shape[1])", "ids.shape[1]))")],
+    edits=[("return own", "return ~(own"), ("ids.shape[1])", "ids.shape[1]))")],
     observed="What is forbidden is True: padding and future.",
     change="Turn it round with `~`: True means that one may attend.",
 )

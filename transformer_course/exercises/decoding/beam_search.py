@@ -9,7 +9,9 @@ from torch import Tensor
 
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.decoding.inputs import BOS, EOS
+from transformer_course.exercises.decoding.length_score import length_score
 
 Step = Callable[[Sequence[int]], Float[Tensor, "7"]]
 
@@ -130,6 +132,7 @@ def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Ca
 
 
 @exercise(
+    parts={"own.length_score": length_score},
     cases=[
         _beam_case(_LATE_LUCK, beam=2, max_length=4),
         _beam_case(_LATE_LUCK, beam=1, max_length=4),
@@ -166,7 +169,7 @@ def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Ca
         "`for tokens, total in live`, and in it "
         "`for token, log_probability in enumerate(step((bos, *tokens)).tolist())`: a child is "
         "`((*tokens, token), total + log_probability)`. In the end take the `max` over "
-        "`finished + live`, by `total / ((5 + len(tokens)) / 6) ** alpha`.",
+        "`finished + live`, by `own.length_score(total, len(tokens), alpha)`.",
     ],
 )
 def beam_search(
@@ -175,7 +178,7 @@ def beam_search(
     """Return the tokens of the best hypothesis found, and its score."""
 
     def score(tokens: tuple[int, ...], total: float) -> float:
-        return total / ((5 + len(tokens)) / 6) ** alpha
+        return own.length_score(total, len(tokens), alpha)
 
     live, finished = [((), 0.0)], []
     for _ in range(max_length):
@@ -340,21 +343,21 @@ beam_search.mistake(
 )
 beam_search.mistake(
     "the length has no effect",
-    edits=[("total / ((5 + len(tokens)) / 6) ** alpha", "total")],
+    edits=[("log_probability / penalty", "log_probability")],
     observed="With `alpha=1` the sentence of 5 tokens should win over that of 2; the sums of the "
     "log-probabilities say the opposite.",
     change="Divide each sum by `((5 + length) / 6) ** alpha`.",
 )
 beam_search.mistake(
     "the score is the mean per token",
-    edits=[("((5 + len(", "len("), (")) / 6) ** alpha", ")")],
+    edits=[("len(tokens), alpha)", "len(tokens))")],
     observed="The sentence of 5 tokens wins over that of 2 for every `alpha`: the mean divides by "
     "the whole length. GNMT's penalty with `alpha=0.6` is weaker, and the short one wins.",
     change="Divide by `((5 + length) / 6) ** alpha`.",
 )
 beam_search.mistake(
     "the penalty multiplies",
-    edits=[("total / ((5", "total * ((5")],
+    edits=[("/ penalty", "* penalty")],
     observed="Long sentences are punished twice: a sum of logarithms is negative, and you make it "
     "more so.",
     change="Divide by the penalty.",

@@ -4,8 +4,15 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, Property, in_double_precision, vectors
+from transformer_course.checker.cases import (
+    Case,
+    Property,
+    gradients,
+    in_double_precision,
+    vectors,
+)
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 def _equal_vectors_equal_outputs(value: Tensor, case: Case) -> bool:
@@ -37,6 +44,12 @@ def _two_and_their_sum(a: Tensor, b: Tensor) -> Tensor:
             construct=(4, 6),
             observe=in_double_precision,
             looks_at="the same module and numbers in float64",
+        ),
+        Case(
+            (vectors(2, 2, 3),),
+            construct=(3, 4),
+            observe=gradients,
+            looks_at="the gradients of `x` and of all parameters",
         ),
     ],
     properties=[
@@ -161,4 +174,7 @@ FeedForward.mistake(
     edits=[("relu()", "clamp(max=0)")],
     observed="The positive numbers in between became 0; the negative ones should.",
     change="ReLU is the larger one of a number and 0: `.relu()` or `.clamp(min=0)`.",
+)
+FeedForward.shares(
+    softmax, "no gradient passes", edits=[("expand(x).relu())", "expand(x).relu()).detach()")]
 )

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.cases import Case, Property, gradients, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.layers.inputs import gain_and_bias
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 class Zeros(nn.Module):
@@ -52,6 +53,16 @@ def _by_the_model(x: Tensor, sublayer: nn.Module, norm: nn.Module, norm_first: b
         Case((vectors(3, 2, 5).double(), nn.Softmax(dim=1), _norm(5).double(), False)),
         Case((vectors(3, 2, 5).double(), nn.Softmax(dim=1), _norm(5).double(), True)),
         Case((vectors(1, 2, 3), Zeros(), _norm(3), True)),
+        Case(
+            (vectors(2, 2, 3), nn.Tanh(), _norm(3), False),
+            observe=gradients,
+            looks_at="the gradient of `x`",
+        ),
+        Case(
+            (vectors(2, 2, 3), nn.Tanh(), _norm(3), True),
+            observe=gradients,
+            looks_at="the gradient of `x`",
+        ),
     ],
     properties=[
         Property(
@@ -230,4 +241,12 @@ add_norm.mistake(
     edits=[("norm(x + sublayer(x))", "norm(sublayer(x))")],
     observed="norm_first=True is right; norm_first=False gives `norm(sublayer(x))` without `x`.",
     change="Add `x` before the norm: `norm(x + sublayer(x))`.",
+)
+add_norm.shares(
+    softmax,
+    "no gradient passes",
+    edits=[
+        ("return x + sublayer(norm(x))", "return (x + sublayer(norm(x))).detach()"),
+        ("return norm(x + sublayer(x))", "return norm(x + sublayer(x)).detach()"),
+    ],
 )

@@ -1,11 +1,11 @@
 """The decoder layer."""
 
-import torch
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.cases import Case, gradients, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.layers.encoder_layer import EncoderLayer
 from transformer_course.exercises.layers.inputs import ALL_DROPPED, Trained, changed, masks
 
@@ -20,15 +20,6 @@ def _what_the_future_changes(
     later = x.clone()
     later[:, -1] = 3 * x[:, -1].sin()
     return changed(*(layer(y, memory, source_mask, target_mask) for y in (x, later)))
-
-
-def _gradient_of_memory(layer: nn.Module, x: Tensor, memory: Tensor) -> Tensor:
-    memory.requires_grad_()
-    output = layer(x, memory)
-    # Not the plain sum: through a layer norm its gradient is zero.
-    loss = (output * torch.arange(output.numel()).view_as(output).cos()).sum()
-    (gradient,) = torch.autograd.grad(loss, memory, allow_unused=True)
-    return torch.zeros_like(memory) if gradient is None else gradient
 
 
 @exercise(
@@ -50,8 +41,8 @@ def _gradient_of_memory(layer: nn.Module, x: Tensor, memory: Tensor) -> Tensor:
         Case(
             (vectors(2, 3, 4), vectors(2, 5, 4, seed=1)),
             construct=(4, 2, 8),
-            observe=_gradient_of_memory,
-            looks_at="the gradient that reaches the memory",
+            observe=gradients,
+            looks_at="the gradients of `x`, of the memory and of all parameters",
         ),
         Case(
             (vectors(2, 3, 4), vectors(2, 5, 4, seed=1)),
@@ -78,12 +69,12 @@ class DecoderLayer(nn.Module):
         self, d_model: int, heads: int, d_ff: int, dropout: float = 0.1, norm_first: bool = False
     ) -> None:
         super().__init__()
-        self.self_attention = model.MultiHeadAttention(d_model, heads)
-        self.cross_attention = model.MultiHeadAttention(d_model, heads)
-        self.feed_forward = model.FeedForward(d_model, d_ff)
-        self.add_norm_self_attention = model.AddNorm(d_model, dropout, norm_first)
-        self.add_norm_cross_attention = model.AddNorm(d_model, dropout, norm_first)
-        self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)
+        self.self_attention = own.MultiHeadAttention(d_model, heads)
+        self.cross_attention = own.MultiHeadAttention(d_model, heads)
+        self.feed_forward = own.FeedForward(d_model, d_ff)
+        self.add_norm_self_attention = own.AddNorm(d_model, dropout, norm_first)
+        self.add_norm_cross_attention = own.AddNorm(d_model, dropout, norm_first)
+        self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)
 
     def forward(
         self,
@@ -281,16 +272,16 @@ DecoderLayer.shares(
     "only the norm of AddNorm is used",
     edits=[
         (
-            "self.add_norm_self_attention = model.AddNorm(d_model, dropout, norm_first)",
-            "self.add_norm_self_attention = model.AddNorm(d_model, 0.0, False)",
+            "self.add_norm_self_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_self_attention = own.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_cross_attention = model.AddNorm(d_model, dropout, norm_first)",
-            "self.add_norm_cross_attention = model.AddNorm(d_model, 0.0, False)",
+            "self.add_norm_cross_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_cross_attention = own.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)",
-            "self.add_norm_feed_forward = model.AddNorm(d_model, 0.0, False)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, 0.0, False)",
         ),
     ],
 )
@@ -342,3 +333,4 @@ DecoderLayer.shares(
         ("(y, memory, source_mask)", "(y, source_mask)"),
     ],
 )
+DecoderLayer.shares(EncoderLayer, "no gradient passes")

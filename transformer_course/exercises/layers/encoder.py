@@ -3,14 +3,16 @@
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.cases import Case, gradients, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.layers.inputs import (
     ALL_DROPPED,
     Trained,
     source_mask,
     what_padding_changes,
 )
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 class _TrainedEncoder(Trained, model.Encoder):
@@ -30,6 +32,12 @@ class _TrainedEncoder(Trained, model.Encoder):
             looks_at="which positions change when only the padding changes",
         ),
         Case(
+            (vectors(1, 3, 4),),
+            construct=(2, 4, 2, 8, 0.1, False),
+            observe=gradients,
+            looks_at="the gradients of `x` and of all parameters",
+        ),
+        Case(
             (vectors(2, 3, 4),),
             construct=(2, 4, 2, 8, 1.0, False),
             looks_at=ALL_DROPPED,
@@ -40,9 +48,9 @@ class _TrainedEncoder(Trained, model.Encoder):
         "Each layer needs weights of its own, and PyTorch must know of them: which container "
         "registers a list of modules? In `forward`, each layer reads what the one before "
         "returned.",
-        "Build with `nn.ModuleList(model.EncoderLayer(...) for _ in range(layers))`; dropout and "
+        "Build with `nn.ModuleList(own.EncoderLayer(...) for _ in range(layers))`; dropout and "
         "norm_first go on to every layer. If `norm_first`, set `self.norm` too.",
-        "`self.norm = model.LayerNorm(d_model) if norm_first else nn.Identity()`; in `forward`, "
+        "`self.norm = own.LayerNorm(d_model) if norm_first else nn.Identity()`; in `forward`, "
         "`for layer in self.layers: x = layer(x, source_mask)`, then `return self.norm(x)`.",
     ],
 )
@@ -60,9 +68,9 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            model.EncoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
+            own.EncoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
         )
-        self.norm = model.LayerNorm(d_model) if norm_first else nn.Identity()
+        self.norm = own.LayerNorm(d_model) if norm_first else nn.Identity()
 
     def forward(self, x: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Return a tensor of the shape of x, (batch, source, d_model)."""
@@ -74,12 +82,12 @@ class Encoder(nn.Module):
 Encoder.mistake(
     "every layer is the same layer",
     edits=[
-        ("model.EncoderLayer(", "[model.EncoderLayer("),
+        ("own.EncoderLayer(", "[own.EncoderLayer("),
         (" for _ in range(layers)", "] * (layers)"),
     ],
     observed="Your module has the parameters of a single layer, however many it should have: "
     "`[layer] * layers` repeats one object.",
-    change="Construct inside the comprehension: `model.EncoderLayer(...) for _ in range(layers)`.",
+    change="Construct inside the comprehension: `own.EncoderLayer(...) for _ in range(layers)`.",
 )
 Encoder.mistake(
     "the layers stand in a Python list",
@@ -112,41 +120,39 @@ Encoder.mistake(
     "dropout is not passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff, norm_first=norm_first)")],
     observed="The layers drop 0.1, their default, whatever `dropout` says.",
-    change="Pass it to every layer: `model.EncoderLayer(d_model, heads, d_ff, dropout, ...)`.",
+    change="Pass it to every layer: `own.EncoderLayer(d_model, heads, d_ff, dropout, ...)`.",
 )
 Encoder.mistake(
     "norm_first is not passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff, dropout)")],
     observed="The layers stay post-norm with norm_first=True; only the final norm obeys.",
-    change="Pass it to every layer: `model.EncoderLayer(..., dropout, norm_first)`.",
+    change="Pass it to every layer: `own.EncoderLayer(..., dropout, norm_first)`.",
 )
 Encoder.mistake(
     "neither dropout nor norm_first is passed on",
     edits=[("d_ff, dropout, norm_first)", "d_ff)")],
     observed="The layers drop 0.1 and stay post-norm, which are their defaults.",
-    change="Pass both on: `model.EncoderLayer(d_model, heads, d_ff, dropout, norm_first)`.",
+    change="Pass both on: `own.EncoderLayer(d_model, heads, d_ff, dropout, norm_first)`.",
 )
 Encoder.mistake(
     "heads and d_ff are swapped",
     edits=[("heads, d_ff, dropout", "d_ff, heads, dropout")],
     observed="d_ff is used as the number of heads, by which d_model must be divisible.",
-    change="Keep the order: `model.EncoderLayer(d_model, heads, d_ff, ...)`.",
+    change="Keep the order: `own.EncoderLayer(d_model, heads, d_ff, ...)`.",
 )
 Encoder.mistake(
     "there is no final norm",
-    edits=[("model.LayerNorm(d_model) if norm_first else nn.Identity()", "nn.Identity()")],
+    edits=[("own.LayerNorm(d_model) if norm_first else nn.Identity()", "nn.Identity()")],
     observed="With norm_first=True the parameters `norm.gain` and `norm.bias` are missing: "
     "the sum of all layers comes out as it is, and it grows with each layer.",
-    change="Set `self.norm = model.LayerNorm(d_model)` if `norm_first`, and apply it last.",
+    change="Set `self.norm = own.LayerNorm(d_model)` if `norm_first`, and apply it last.",
 )
 Encoder.mistake(
     "there is always a final norm",
-    edits=[
-        ("model.LayerNorm(d_model) if norm_first else nn.Identity()", "model.LayerNorm(d_model)")
-    ],
+    edits=[("own.LayerNorm(d_model) if norm_first else nn.Identity()", "own.LayerNorm(d_model)")],
     observed="With norm_first=False the last layer has normalised already, and your `norm` "
     "follows it.",
-    change="Make it depend: `model.LayerNorm(d_model) if norm_first else nn.Identity()`.",
+    change="Make it depend: `own.LayerNorm(d_model) if norm_first else nn.Identity()`.",
 )
 Encoder.mistake(
     "the final norm is built even where it is not used",
@@ -156,14 +162,14 @@ Encoder.mistake(
     ],
     observed="The values are right, but with norm_first=False the parameters `norm.gain` and "
     "`norm.bias` should not be there: they would never be trained.",
-    change="Build it only if `norm_first`: `model.LayerNorm(d_model) if norm_first else "
+    change="Build it only if `norm_first`: `own.LayerNorm(d_model) if norm_first else "
     "nn.Identity()`.",
 )
 Encoder.mistake(
     "the final norm belongs to post-norm",
     edits=[("if norm_first else", "if not norm_first else")],
     observed="With norm_first=False there is a `norm`, with norm_first=True there is none.",
-    change="The other way round: `model.LayerNorm(d_model) if norm_first else nn.Identity()`.",
+    change="The other way round: `own.LayerNorm(d_model) if norm_first else nn.Identity()`.",
 )
 Encoder.mistake(
     "the final norm is not applied",
@@ -249,4 +255,9 @@ Encoder.mistake(
     ],
     observed="`nn.Sequential` hands on one argument, so a mask cannot reach the layers.",
     change="Call the layers in a loop: `for layer in self.layers: x = layer(x, source_mask)`.",
+)
+Encoder.shares(
+    softmax,
+    "no gradient passes",
+    edits=[("return self.norm(x)", "return self.norm(x).detach()")],
 )

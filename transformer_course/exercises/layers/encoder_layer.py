@@ -3,14 +3,16 @@
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.cases import Case, gradients, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.layers.inputs import (
     ALL_DROPPED,
     Trained,
     source_mask,
     what_padding_changes,
 )
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 class _TrainedEncoderLayer(Trained, model.EncoderLayer):
@@ -28,6 +30,12 @@ class _TrainedEncoderLayer(Trained, model.EncoderLayer):
             construct=(8, 2, 20, 0.1, False),
             observe=what_padding_changes,
             looks_at="which positions change when only the padding changes",
+        ),
+        Case(
+            (vectors(1, 3, 4),),
+            construct=(4, 2, 8, 0.1, False),
+            observe=gradients,
+            looks_at="the gradients of `x` and of all parameters",
         ),
         Case(
             (vectors(2, 3, 4),),
@@ -52,10 +60,10 @@ class EncoderLayer(nn.Module):
         self, d_model: int, heads: int, d_ff: int, dropout: float = 0.1, norm_first: bool = False
     ) -> None:
         super().__init__()
-        self.self_attention = model.MultiHeadAttention(d_model, heads)
-        self.feed_forward = model.FeedForward(d_model, d_ff)
-        self.add_norm_attention = model.AddNorm(d_model, dropout, norm_first)
-        self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)
+        self.self_attention = own.MultiHeadAttention(d_model, heads)
+        self.feed_forward = own.FeedForward(d_model, d_ff)
+        self.add_norm_attention = own.AddNorm(d_model, dropout, norm_first)
+        self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)
 
     def forward(self, x: Tensor, source_mask: Tensor | None = None) -> Tensor:
         """Return a tensor of the shape of x, (batch, source, d_model)."""
@@ -176,12 +184,12 @@ EncoderLayer.mistake(
     "only the norm of AddNorm is used",
     edits=[
         (
-            "self.add_norm_attention = model.AddNorm(d_model, dropout, norm_first)",
-            "self.add_norm_attention = model.AddNorm(d_model, 0.0, False)",
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_attention = own.AddNorm(d_model, 0.0, False)",
         ),
         (
-            "self.add_norm_feed_forward = model.AddNorm(d_model, dropout, norm_first)",
-            "self.add_norm_feed_forward = model.AddNorm(d_model, 0.0, False)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, 0.0, False)",
         ),
     ],
     observed="norm_first=True changes nothing, and in training no dropout acts.",
@@ -249,4 +257,9 @@ EncoderLayer.mistake(
     observed="Its second argument is the mask, or None where there is none; it should be a "
     "sequence of vectors.",
     change="In self-attention `x` looks at itself, so it is given twice: `(y, y, mask)`.",
+)
+EncoderLayer.shares(
+    softmax,
+    "no gradient passes",
+    edits=[("x, self.feed_forward)", "x, self.feed_forward).detach()")],
 )

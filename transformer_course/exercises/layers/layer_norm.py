@@ -4,9 +4,10 @@ import torch
 from torch import Tensor
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.cases import Case, Property, gradients, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.layers.inputs import gain_and_bias
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 def _with_one_constant_vector(x: Tensor) -> Tensor:
@@ -39,6 +40,11 @@ def _variance_is_one(value: Tensor, case: Case) -> bool:
         Case((vectors(5).double(), *(part.double() for part in gain_and_bias(5)), 1e-5)),
         Case((1e-4 * vectors(3, 2, 6), *gain_and_bias(6), 1e-5)),
         Case((_with_one_constant_vector(vectors(2, 4, 3)), *gain_and_bias(3), 0.1)),
+        Case(
+            (vectors(2, 4), *gain_and_bias(4), 1e-5),
+            observe=gradients,
+            looks_at="the gradients of `x`, `gain` and `bias`",
+        ),
     ],
     properties=[
         Property("without gain and bias, the mean of each vector is 0", _mean_is_zero),
@@ -257,4 +263,9 @@ layer_norm.mistake(
     edits=[("gain * (x", "gain * ((x"), ("+ bias", "+ bias)")],
     observed="A vector of equal numbers comes out as `gain * bias`; it should come out as `bias`.",
     change="Add `bias` last: `gain * normalised + bias`.",
+)
+layer_norm.shares(
+    softmax,
+    "no gradient passes",
+    edits=[("return gain", "return (gain"), ("+ bias", "+ bias).detach()")],
 )

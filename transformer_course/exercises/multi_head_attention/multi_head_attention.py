@@ -4,8 +4,15 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course import model
-from transformer_course.checker.cases import Case, Property, in_double_precision, vectors
+from transformer_course.checker.cases import (
+    Case,
+    Property,
+    gradients,
+    in_double_precision,
+    vectors,
+)
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.attention.scaled_dot_product_attention import (
     scaled_dot_product_attention,
 )
@@ -47,8 +54,8 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
 @exercise(
     reference=model.MultiHeadAttention,
     parts={
-        "model.split_heads": split_heads,
-        "model.scaled_dot_product_attention": scaled_dot_product_attention,
+        "own.split_heads": split_heads,
+        "own.scaled_dot_product_attention": scaled_dot_product_attention,
     },
     cases=[
         Case((vectors(1, 2, 4),) * 2, construct=(4, 2)),
@@ -77,6 +84,12 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
             observe=in_double_precision,
             looks_at="the same module and numbers in float64",
         ),
+        Case(
+            (vectors(2, 3, 4), vectors(2, 2, 4, seed=1), torch.tensor([True, False]).expand(3, 2)),
+            construct=(4, 2),
+            observe=gradients,
+            looks_at="the gradients of both arguments and of all parameters",
+        ),
     ],
     properties=[
         Property(
@@ -89,10 +102,10 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
         "Write down the six steps of the picture: project, split, attend, merge, project. Which "
         "of them take `query`, which take `memory`?",
         "The queries come from `query`, keys and values from `memory`. Project the whole vectors "
-        "first, then `model.split_heads`; the attention of lesson 2 handles all heads at once.",
-        "`q = model.split_heads(self.query_projection(query), self.heads)`, k and v alike from "
-        "`memory`; `model.scaled_dot_product_attention(q, k, v, mask)` returns output and "
-        "weights; then `model.merge_heads` and `self.output_projection`.",
+        "first, then `own.split_heads`; the attention of lesson 2 handles all heads at once.",
+        "`q = own.split_heads(self.query_projection(query), self.heads)`, k and v alike from "
+        "`memory`; `own.scaled_dot_product_attention(q, k, v, mask)` returns output and "
+        "weights; then `own.merge_heads` and `self.output_projection`.",
     ],
 )
 class MultiHeadAttention(nn.Module):
@@ -108,11 +121,11 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, query: Tensor, memory: Tensor, mask: Tensor | None = None) -> Tensor:
         """Let each position of ``query`` gather what it needs from ``memory``."""
-        q = model.split_heads(self.query_projection(query), self.heads)
-        k = model.split_heads(self.key_projection(memory), self.heads)
-        v = model.split_heads(self.value_projection(memory), self.heads)
-        output, _ = model.scaled_dot_product_attention(q, k, v, mask)
-        return self.output_projection(model.merge_heads(output))
+        q = own.split_heads(self.query_projection(query), self.heads)
+        k = own.split_heads(self.key_projection(memory), self.heads)
+        v = own.split_heads(self.value_projection(memory), self.heads)
+        output, _ = own.scaled_dot_product_attention(q, k, v, mask)
+        return self.output_projection(own.merge_heads(output))
 
 
 # The commonest ones first: pairs of them are recognised too. The others have a file of their own.
@@ -124,18 +137,18 @@ MultiHeadAttention.mistake(
     ],
     observed="With two heads and two positions, head 0 sees the two halves of position 0 and "
     "nothing of position 1.",
-    change="`view(batch, length, heads, d_k)`, then `transpose(1, 2)`; or `model.split_heads`.",
+    change="`view(batch, length, heads, d_k)`, then `transpose(1, 2)`; or `own.split_heads`.",
 )
 MultiHeadAttention.mistake(
     "the heads are merged by `reshape` without a transpose",
-    edits=[("model.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)")],
+    edits=[("own.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)")],
     observed="With two heads and two positions, position 0 of your output holds head 0's results "
     "for both positions, and nothing of head 1.",
-    change="`transpose(1, 2)` first, then join the last two axes; or `model.merge_heads`.",
+    change="`transpose(1, 2)` first, then join the last two axes; or `own.merge_heads`.",
 )
 MultiHeadAttention.mistake(
     "the output is not projected",
-    edits=[("self.output_projection(model", "(model")],
+    edits=[("self.output_projection(own", "(own")],
     observed="The weights of `output_projection` have no influence: the heads' results stand "
     "side by side and never mix.",
     change="Return `self.output_projection(...)` of the merged heads.",
@@ -193,13 +206,13 @@ MultiHeadAttention.mistake(
 )
 MultiHeadAttention.mistake(
     "the softmax runs over the queries",
-    edits=[("softmax(dim=-1)", "softmax(dim=2)")],
+    edits=[("own.softmax(scores)", "scores.softmax(dim=2)")],
     observed="For each key the weights sum to 1 over the queries; they should for each query.",
     change="Use `softmax(dim=-1)`, over the keys.",
 )
 MultiHeadAttention.mistake(
     "the softmax runs over the heads",
-    edits=[("softmax(dim=-1)", "softmax(dim=1)")],
+    edits=[("own.softmax(scores)", "scores.softmax(dim=1)")],
     observed="For each pair of positions the weights of all heads together sum to 1.",
     change="Use `softmax(dim=-1)`, over the keys; with four axes `dim=1` is the heads.",
 )
@@ -211,7 +224,7 @@ MultiHeadAttention.mistake(
     ],
     observed="In one case a row of the mask is False everywhere, and the softmax of nothing but "
     "minus infinity is 0 / 0.",
-    change="Let such a query get zeros, as `model.scaled_dot_product_attention` does.",
+    change="Let such a query get zeros, as `own.scaled_dot_product_attention` does.",
 )
 MultiHeadAttention.mistake(
     "a query with nothing to attend to gets the mean of what is hidden",
@@ -256,7 +269,7 @@ MultiHeadAttention.mistake(
     ],
     observed="The weights of `query_projection`, `key_projection` and `value_projection` have no "
     "influence: each head sees a fixed piece of the vectors.",
-    change="Project first, then split: `model.split_heads(self.query_projection(query), "
+    change="Project first, then split: `own.split_heads(self.query_projection(query), "
     "self.heads)`.",
 )
 MultiHeadAttention.mistake(

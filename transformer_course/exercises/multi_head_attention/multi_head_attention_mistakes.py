@@ -3,6 +3,7 @@
 from transformer_course.exercises.multi_head_attention.multi_head_attention import (
     MultiHeadAttention,
 )
+from transformer_course.exercises.start_here.softmax import softmax
 
 # Other ways to split and merge.
 
@@ -10,7 +11,7 @@ MultiHeadAttention.mistake(
     "the transpose is missing both when splitting and when merging",
     edits=[
         ("length, heads, d_model // heads).transpose(1, 2)", "heads, length, d_model // heads)"),
-        ("model.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)"),
+        ("own.merge_heads(output)", "output.reshape(output.shape[0], output.shape[2], -1)"),
     ],
     observed="The two errors cancel where nothing is mixed: if each position attends only to "
     "itself, all is right. But a head sees one part of the sentence only, so words that are far "
@@ -22,11 +23,11 @@ MultiHeadAttention.mistake(
     edits=[(".transpose(1, 2)", "")],
     observed="After the split the shape is (batch, length, heads, d_k). Attention works on the "
     "last two axes, so the heads of one position attend to each other.",
-    change="Add `.transpose(1, 2)` when splitting, or use `model.split_heads`.",
+    change="Add `.transpose(1, 2)` when splitting, or use `own.split_heads`.",
 )
 MultiHeadAttention.mistake(
     "the heads of a position attend to each other, and no position to another",
-    edits=[(".transpose(1, 2)", ""), ("model.merge_heads(output)", "output.flatten(2)")],
+    edits=[(".transpose(1, 2)", ""), ("own.merge_heads(output)", "output.flatten(2)")],
     observed="The last two axes are (heads, d_k) during the attention, so no position learns "
     "about another.",
     change="Move the length next to d_k with `.transpose(1, 2)`, and back before you merge.",
@@ -35,19 +36,19 @@ MultiHeadAttention.mistake(
     "`view` is used after `transpose`",
     edits=[
         (
-            "model.merge_heads(output)",
+            "own.merge_heads(output)",
             "output.transpose(1, 2).view(output.shape[0], output.shape[2], -1)",
         )
     ],
     observed="torch refuses: a transpose leaves the numbers where they lie, and `view` cannot "
     "move them.",
-    change="Use `.flatten(2)` or `.reshape(...)`, which copy; or `model.merge_heads`.",
+    change="Use `.flatten(2)` or `.reshape(...)`, which copy; or `own.merge_heads`.",
 )
 MultiHeadAttention.mistake(
     "the features are dealt out to the heads in turn, and collected in turn",
     edits=[
         ("heads, d_model // heads)", "d_model // heads, heads).transpose(2, 3)"),
-        ("model.merge_heads(output)", "output.permute(0, 2, 3, 1).flatten(2)"),
+        ("own.merge_heads(output)", "output.permute(0, 2, 3, 1).flatten(2)"),
     ],
     observed="The last axis is cut into (d_k, heads), when splitting and when merging. A model "
     "would learn this as well, but weights trained elsewhere would not fit.",
@@ -69,22 +70,22 @@ MultiHeadAttention.mistake(
     "the vectors are never split",
     edits=[
         ("x.view(batch, length, heads, d_model // heads).transpose(1, 2)", "x"),
-        ("output, _ = model.scaled_dot_product_attention", "output = model.fused_attention"),
-        ("model.merge_heads(output)", "output"),
+        ("output, _ = own.scaled_dot_product_attention", "output = model.fused_attention"),
+        ("own.merge_heads(output)", "output"),
     ],
     observed="There is one head over the whole width, so each query has one distribution, and "
     "masks with an axis for the heads do not fit.",
-    change="Split queries, keys and values: `model.split_heads(..., self.heads)`.",
+    change="Split queries, keys and values: `own.split_heads(..., self.heads)`.",
 )
 MultiHeadAttention.mistake(
     "the memory is cut into as many positions as the query has",
     edits=[
         (
-            "model.split_heads(self.key_projection(memory), self.heads)",
+            "own.split_heads(self.key_projection(memory), self.heads)",
             "self.key_projection(memory).view(q.transpose(1, 2).shape).transpose(1, 2)",
         ),
         (
-            "model.split_heads(self.value_projection(memory), self.heads)",
+            "own.split_heads(self.value_projection(memory), self.heads)",
             "self.value_projection(memory).view(q.transpose(1, 2).shape).transpose(1, 2)",
         ),
     ],
@@ -93,25 +94,25 @@ MultiHeadAttention.mistake(
 )
 MultiHeadAttention.mistake(
     "the heads are averaged or added instead of joined",
-    edits=[("model.merge_heads(output)", "output.mean(dim=1)")],
+    edits=[("own.merge_heads(output)", "output.mean(dim=1)")],
     observed="`output_projection` wants vectors of width d_model and gets one of width d_k for all "
     "heads together.",
-    change="Lay the heads' results side by side with `model.merge_heads`; the output projection "
+    change="Lay the heads' results side by side with `own.merge_heads`; the output projection "
     "decides how to mix them.",
 )
 MultiHeadAttention.mistake(
     "output and weights are merged together",
     edits=[("output, _ =", "output =")],
-    observed="`model.scaled_dot_product_attention` returns two tensors, the output and the "
+    observed="`own.scaled_dot_product_attention` returns two tensors, the output and the "
     "weights, and both went on as one.",
-    change="Take them apart: `output, weights = model.scaled_dot_product_attention(...)`.",
+    change="Take them apart: `output, weights = own.scaled_dot_product_attention(...)`.",
 )
 MultiHeadAttention.mistake(
     "the weights are merged instead of the output",
     edits=[("output, _ =", "_, output =")],
-    observed="`model.scaled_dot_product_attention` returns the output first and the weights "
+    observed="`own.scaled_dot_product_attention` returns the output first and the weights "
     "second; you went on with the weights, and no value reaches the result.",
-    change="Go on with the first: `output, weights = model.scaled_dot_product_attention(...)`.",
+    change="Go on with the first: `output, weights = own.scaled_dot_product_attention(...)`.",
 )
 
 
@@ -128,7 +129,7 @@ MultiHeadAttention.mistake(
 )
 MultiHeadAttention.mistake(
     "there is no softmax",
-    edits=[("scores.softmax(dim=-1)", "scores")],
+    edits=[("own.softmax(scores)", "scores")],
     observed="The scores themselves are the weights: they can be negative and do not sum to 1.",
     change="Take the softmax over the keys.",
 )
@@ -156,7 +157,7 @@ MultiHeadAttention.mistake(
         )
     ],
     observed="A position never attends to later ones, whatever the mask says, and without a mask.",
-    change="Leave out `is_causal=True` and `model.causal_mask`: who calls the module says with "
+    change="Leave out `is_causal=True` and `own.causal_mask`: who calls the module says with "
     "`mask` what may be seen.",
 )
 MultiHeadAttention.mistake(
@@ -171,7 +172,7 @@ MultiHeadAttention.mistake(
 MultiHeadAttention.mistake(
     "the mask gets one axis too many",
     edits=[
-        ("output, _ = model.scaled_dot_product_attention", "output = model.fused_attention"),
+        ("output, _ = own.scaled_dot_product_attention", "output = model.fused_attention"),
         ("(q, k, v, mask)", "(q, k, v, mask if mask is None else mask.unsqueeze(1))"),
     ],
     observed="The masks given here already have 2 or 4 axes, and one more was inserted for the "
@@ -279,20 +280,28 @@ MultiHeadAttention.mistake(
     "the pieces are projected instead of the whole vectors",
     edits=[
         (
-            "model.split_heads(self.query_projection(query), self.heads)",
-            "self.query_projection(model.split_heads(query, self.heads))",
+            "own.split_heads(self.query_projection(query), self.heads)",
+            "self.query_projection(own.split_heads(query, self.heads))",
         ),
         (
-            "model.split_heads(self.key_projection(memory), self.heads)",
-            "self.key_projection(model.split_heads(memory, self.heads))",
+            "own.split_heads(self.key_projection(memory), self.heads)",
+            "self.key_projection(own.split_heads(memory, self.heads))",
         ),
         (
-            "model.split_heads(self.value_projection(memory), self.heads)",
-            "self.value_projection(model.split_heads(memory, self.heads))",
+            "own.split_heads(self.value_projection(memory), self.heads)",
+            "self.value_projection(own.split_heads(memory, self.heads))",
         ),
     ],
     observed="A projection wants vectors of width d_model and gets a head's pieces, of width d_k: "
     "it comes after the split, or the heads were not merged before it.",
     change="Keep this order: project, split, attend, merge, project. A smaller projection would "
     "fit a piece, but then each head would know only its own piece of each vector.",
+)
+
+# What training needs.
+
+MultiHeadAttention.shares(
+    softmax,
+    "no gradient passes",
+    edits=[("merge_heads(output))", "merge_heads(output)).detach()")],
 )

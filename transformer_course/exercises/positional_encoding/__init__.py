@@ -1,5 +1,6 @@
-"""Lesson 1: the exercises on positional encodings and embeddings."""
+"""Lesson 1: the exercises on words as numbers, positional encodings and embeddings."""
 
+from transformer_course.exercises.positional_encoding.build_vocabulary import build_vocabulary
 from transformer_course.exercises.positional_encoding.embeddings import Embeddings
 from transformer_course.exercises.positional_encoding.learned_positional_encoding import (
     LearnedPositionalEncoding,
@@ -13,6 +14,7 @@ from transformer_course.exercises.positional_encoding.wavelengths import wavelen
 
 # In the order of the lesson.
 EXERCISES = (
+    build_vocabulary,
     wavelengths,
     sinusoidal_encoding,
     shift_matrix,

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from transformer_course import model
 from transformer_course.checker.cases import Case, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.positional_encoding.inputs import CASES, PROPERTIES, TRAINING
 
 
@@ -40,7 +41,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_len: int, dropout: float) -> None:
         super().__init__()
-        encoding = model.sinusoidal_encoding(max_len, d_model)
+        encoding = own.sinusoidal_encoding(max_len, d_model)
         self.register_buffer("encoding", encoding)
         self.dropout = nn.Dropout(dropout)
 

@@ -5,6 +5,7 @@ import math
 from transformer_course import translation
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.real_translation.clipped_counts import clipped_counts
 
 
@@ -25,7 +26,7 @@ _GOOD = (
 
 @exercise(
     reference=translation.bleu_from_scratch,
-    parts={"translation.clipped_counts": clipped_counts},
+    parts={"own.clipped_counts": clipped_counts},
     cases=[
         Case((_sentences("a man sees a cat"), _sentences("a man sees a cat"))),
         Case((_sentences("a man sees a"), _sentences("a man sees a small cat"))),
@@ -51,9 +52,9 @@ _GOOD = (
         "For each n add up the matches of all sentences, and the totals, then divide once. The "
         "geometric mean of k numbers is the exponential of the mean of their logarithms. What is "
         "it if one of them is 0?",
-        "`counts = [translation.clipped_counts(candidate, reference, n) for ...]` for each n from "
+        "`counts = [own.clipped_counts(candidate, reference, n) for ...]` for each n from "
         "1 to `max_n`, its own included; return 0 if there are no matches. In the end "
-        "`translation.brevity_penalty(...)` of the summed lengths times "
+        "`own.brevity_penalty(...)` of the summed lengths times "
         "`math.exp(sum(logarithms) / max_n)`.",
     ],
 )
@@ -62,13 +63,13 @@ def corpus_bleu(candidates: list[list[str]], references: list[list[str]], max_n:
     logarithms = []
     for n in range(1, max_n + 1):
         pairs = zip(candidates, references, strict=True)
-        counts = [translation.clipped_counts(*pair, n) for pair in pairs]
+        counts = [own.clipped_counts(*pair, n) for pair in pairs]
         matches, total = (sum(column) for column in zip(*counts, strict=True))
         if matches == 0:
             return 0.0
         logarithms.append(math.log(matches / total))
     lengths = sum(map(len, candidates)), sum(map(len, references))
-    return translation.brevity_penalty(*lengths) * math.exp(sum(logarithms) / max_n)
+    return own.brevity_penalty(*lengths) * math.exp(sum(logarithms) / max_n)
 
 
 corpus_bleu.mistake(
@@ -106,10 +107,10 @@ corpus_bleu.mistake(
 )
 corpus_bleu.mistake(
     "there is no brevity penalty",
-    edits=[("return translation.brevity_penalty(*lengths) * math", "return math")],
+    edits=[("return own.brevity_penalty(*lengths) * math", "return math")],
     observed="The first 4 words of a sentence of 6 get 1 instead of 0.61. A penalty from numbers "
     "of sentences, instead of words, does nothing either.",
-    change="Multiply by `translation.brevity_penalty` of the summed lengths.",
+    change="Multiply by `own.brevity_penalty` of the summed lengths.",
 )
 corpus_bleu.mistake(
     "the brevity penalty gets its lengths the wrong way round",
@@ -123,9 +124,9 @@ corpus_bleu.mistake(
         (
             "lengths = sum(map(len, candidates)), sum(map(len, references))",
             "pairs = list(zip(candidates, references, strict=True))\n"
-            "    penalties = [translation.brevity_penalty(len(c), len(r)) for c, r in pairs]",
+            "    penalties = [own.brevity_penalty(len(c), len(r)) for c, r in pairs]",
         ),
-        ("translation.brevity_penalty(*lengths)", "sum(penalties) / len(penalties)"),
+        ("own.brevity_penalty(*lengths)", "sum(penalties) / len(penalties)"),
     ],
     observed="You take the mean of the sentences' penalties. In a corpus a sentence that is a word "
     "too short is made up for by one that is a word too long.",
@@ -203,7 +204,7 @@ corpus_bleu.mistake(
     "matches are not clipped",
     edits=[("min(count, theirs[ngram])", "count if ngram in theirs else 0")],
     observed="A candidate that repeats words of the reference gets a match for each repetition.",
-    change="Use `translation.clipped_counts`.",
+    change="Use `own.clipped_counts`.",
 )
 corpus_bleu.mistake(
     "candidates and references are swapped",

@@ -2,7 +2,7 @@
 
 import torch
 
-from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.cases import Case, Property, gradients, vectors
 from transformer_course.checker.exercise import exercise
 
 
@@ -18,6 +18,7 @@ from transformer_course.checker.exercise import exercise
         Case((torch.tensor([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -999.0]]),)),
         Case((vectors(2, 3, 4).double(),)),
         Case((vectors(3, 2, 5, 4),)),
+        Case((vectors(2, 3),), observe=gradients, looks_at="the gradient of the scores"),
     ],
     properties=[
         Property(
@@ -249,4 +250,15 @@ softmax.mistake(
     edits=[(".exp()", ".neg().exp()")],
     observed="For the scores 1, 3, 0 the share of 0 is the largest.",
     change="The larger score gets the larger share: `scores - largest`, not `largest - scores`.",
+)
+
+# What training needs
+
+softmax.mistake(
+    "no gradient passes",
+    edits=[("return growth / total", "return (growth / total).detach()")],
+    observed="The numbers are right, but no gradient flows back through them: a model that "
+    "contains this learns nothing.",
+    change="Leave out `.detach()`, `.data`, `.item()` and `torch.no_grad()`, and make no new "
+    "tensor from numbers.",
 )

@@ -3,8 +3,9 @@
 import torch
 from torch import Tensor
 
-from transformer_course.checker.cases import Case
+from transformer_course.checker.cases import Case, gradients
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.start_here.softmax import softmax
 from transformer_course.translation.training import loss
 
 _LOSS = torch.tensor([[1.0, 1.0, 1.0, 1.0], [5.0, 70.0, 30.0, 20.0]])
@@ -18,6 +19,7 @@ _REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])
         Case((torch.arange(6.0).reshape(2, 3), torch.tensor([[1, 0, 0], [1, 1, 0]]).bool())),
         Case((_LOSS[:1], _REAL[:1])),
         Case((torch.arange(15.0).reshape(3, 5).sqrt(), torch.arange(15).reshape(3, 5) % 4 < 3)),
+        Case((_LOSS, _REAL), observe=gradients, looks_at="the gradients of the losses"),
     ],
     hints=[
         "A mean is a sum divided by a count. Which tokens belong into the sum, and how many are "
@@ -76,3 +78,4 @@ masked_mean.mistake(
     observed="The result has one number for each sentence instead of one for the batch.",
     change="Sum over both axes: one mean for the whole batch.",
 )
+masked_mean.shares(softmax, "no gradient passes", edits=[("mean()", "mean().detach()")])

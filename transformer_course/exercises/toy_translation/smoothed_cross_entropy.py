@@ -3,8 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.cases import Case, Property, gradients
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
+from transformer_course.exercises.start_here.softmax import softmax
 from transformer_course.translation.training import loss
 
 
@@ -20,6 +22,11 @@ def _logits(tokens: int, vocab: int) -> Tensor:
         Case((_logits(5, 7), torch.tensor([3, 1, 6, 0, 0]), 0.1, 0)),
         Case((_logits(6, 5), torch.tensor([0, 4, 4, 1, 0, 2]), 0.3, 4)),
         Case((_logits(3, 6) + 100, torch.tensor([5, 1, 1]), 0.0, 0)),
+        Case(
+            (_logits(3, 4), torch.tensor([2, 1, 0]), 0.1, 0),
+            observe=gradients,
+            looks_at="the gradients of the logits",
+        ),
     ],
     properties=[
         Property("the loss is not negative", lambda value, case: float(value) >= 0),
@@ -31,7 +38,7 @@ def _logits(tokens: int, vocab: int) -> Tensor:
         "evenly over all tokens. The loss is the mean of two losses with these weights: that of "
         "the right token, and the mean over all tokens.",
         "`-(1 - smoothing) * right - smoothing * log_probabilities.mean(dim=-1)` for each token, "
-        "then the mean where `targets != pad`.",
+        "then `own.masked_mean(per_token, targets != pad)`.",
     ],
 )
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float, pad: int) -> Tensor:
@@ -41,7 +48,7 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float, pa
     wanted = (1 - smoothing) * right + smoothing / vocab
     log_probabilities = logits.log_softmax(dim=-1)
     per_token = -(wanted * log_probabilities).sum(dim=-1)
-    return per_token[targets != pad].mean()
+    return own.masked_mean(per_token, targets != pad)
 
 
 smoothed_cross_entropy.mistake(
@@ -92,19 +99,19 @@ smoothed_cross_entropy.mistake(
 )
 smoothed_cross_entropy.mistake(
     "padding counts like a word",
-    edits=[("per_token[targets != pad]", "per_token")],
+    edits=[("own.masked_mean(per_token, targets != pad)", "per_token.mean()")],
     observed="The loss changes when padding is appended.",
     change="Leave tokens with `targets == pad` out of sum and count.",
 )
 smoothed_cross_entropy.mistake(
     "the sum leaves padding out, the count does not",
-    edits=[("].mean()", "].sum() / len(targets)")],
+    edits=[("targets != pad)", "targets != pad) * (targets != pad).float().mean()")],
     observed="The loss gets smaller when padding is appended.",
     change="Divide by the number of real tokens.",
 )
 smoothed_cross_entropy.mistake(
     "it is a sum, not a mean",
-    edits=[("].mean()", "].sum()")],
+    edits=[("targets != pad)", "targets != pad) * (targets != pad).sum()")],
     observed="Twice as many tokens of the same loss give twice the result.",
     change="Divide by the number of real tokens.",
 )
@@ -151,4 +158,7 @@ smoothed_cross_entropy.mistake(
     edits=[("log_softmax(dim=-1)", "log_softmax(dim=0)")],
     observed="The columns of the probabilities sum to 1; the rows should.",
     change="Use `dim=-1`, the vocabulary.",
+)
+smoothed_cross_entropy.shares(
+    softmax, "no gradient passes", edits=[("targets != pad)", "targets != pad).detach()")]
 )

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 
 
 class _SmallNetwork(nn.Module):
@@ -22,12 +23,13 @@ class _SmallNetwork(nn.Module):
         return self.output(self.target(target) + self.source(source).mean(dim=1, keepdim=True))
 
 
-def _two_steps(code: Callable, source: Tensor, target_in: Tensor, target_out: Tensor) -> dict:
+def _two_steps(code: Callable, *batch_and_smoothing: Tensor | float) -> dict:
     """Train a small model by two steps; return both losses and the sum of each parameter."""
+    *batch, smoothing = batch_and_smoothing
     torch.manual_seed(0)
     network = _SmallNetwork().double()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
-    losses = [code(network, optimizer, source, target_in, target_out, 0) for _ in range(2)]
+    losses = [code(network, optimizer, *batch, 0, smoothing) for _ in range(2)]
     with torch.no_grad():
         weights = [
             (p * torch.arange(p.numel()).view_as(p).cos()).sum() for p in network.parameters()
@@ -35,25 +37,30 @@ def _two_steps(code: Callable, source: Tensor, target_in: Tensor, target_out: Te
     return {"losses": losses, "weights": torch.stack(weights)}
 
 
+_PADDED = (
+    torch.tensor([[4, 5, 6, 2], [5, 2, 0, 0]]),
+    torch.tensor([[1, 6, 7, 5], [1, 4, 0, 0]]),
+    torch.tensor([[6, 7, 5, 2], [4, 2, 0, 0]]),
+)
+_WHOLE = torch.tensor([[4, 3, 2]]), torch.tensor([[1, 6]]), torch.tensor([[6, 2]])
+
+
 @exercise(
     cases=[
         Case(
-            (
-                torch.tensor([[4, 5, 6, 2], [5, 2, 0, 0]]),
-                torch.tensor([[1, 6, 7, 5], [1, 4, 0, 0]]),
-                torch.tensor([[6, 7, 5, 2], [4, 2, 0, 0]]),
-            ),
+            (*_PADDED, 0.0),
             observe=_two_steps,
             looks_at="the losses of two steps on one batch, and the weights after them",
         ),
         Case(
-            (
-                torch.tensor([[4, 3, 2]]),
-                torch.tensor([[1, 6]]),
-                torch.tensor([[6, 2]]),
-            ),
+            (*_WHOLE, 0.0),
             observe=_two_steps,
             looks_at="the same on a batch without padding",
+        ),
+        Case(
+            (*_PADDED, 0.1),
+            observe=_two_steps,
+            looks_at="the same on the first batch with `smoothing=0.1`",
         ),
     ],
     hints=[
@@ -61,8 +68,9 @@ def _two_steps(code: Callable, source: Tensor, target_in: Tensor, target_out: Te
         "decoder read, and which must it predict?",
         "Which tokens should the loss leave out? And what does `backward()` do with gradients "
         "that are already there?",
-        "The decoder reads `target_in` and predicts `target_out`; `ignore_index=pad` leaves "
-        "padding out; `zero_grad()` comes before `backward()`, and `step()` after it.",
+        "The decoder reads `target_in` and predicts `target_out`; the loss is "
+        "`own.smoothed_cross_entropy(logits.flatten(0, 1), target_out.flatten(), smoothing, pad)`; "
+        "`zero_grad()` comes before `backward()`, and `step()` after it.",
     ],
 )
 def training_step(
@@ -72,10 +80,11 @@ def training_step(
     target_in: Tensor,
     target_out: Tensor,
     pad: int,
+    smoothing: float = 0.0,
 ) -> float:
     """Update the weights once on a batch; return its loss per real token as a number."""
     logits = network(source, target_in)
-    loss = nn.functional.cross_entropy(logits.transpose(1, 2), target_out, ignore_index=pad)
+    loss = own.smoothed_cross_entropy(logits.flatten(0, 1), target_out.flatten(), smoothing, pad)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
@@ -91,28 +100,28 @@ training_step.mistake(
 )
 training_step.mistake(
     "the model is taught to repeat its input",
-    edits=[("target_out, ignore", "target_in, ignore")],
+    edits=[("target_out.flatten()", "target_in.flatten()")],
     observed="The loss compares with `target_in`, which the decoder has just read.",
     change="Compare with `target_out`, which is one token ahead.",
 )
 training_step.mistake(
     "padding counts like a word",
-    edits=[(", ignore_index=pad", "")],
+    edits=[(", pad)", ", pad=-1)")],
     observed="The loss changes with the amount of padding: predicting padding is rewarded.",
-    change="Give `ignore_index=pad` to `cross_entropy`.",
+    change="Give `pad` to `own.smoothed_cross_entropy`, or `ignore_index=pad` to `cross_entropy`.",
 )
 training_step.mistake(
     "the loss is a sum, not a mean",
-    edits=[("ignore_index=pad", 'ignore_index=pad, reduction="sum"')],
+    edits=[(", pad)", ", pad) * (target_out != pad).sum()")],
     observed="The loss, and with it the step, grows with the number of tokens in the batch.",
-    change="Use the mean over the real tokens, which is what `cross_entropy` does by itself.",
+    change="Use the mean over the real tokens, which is what `own.smoothed_cross_entropy` returns.",
 )
 training_step.mistake(
     "the softmax is taken twice",
-    edits=[("logits.transpose", "logits.softmax(dim=-1).transpose")],
-    observed="The loss starts near ln(vocab) and cannot fall to 0: `cross_entropy` takes a "
+    edits=[("logits.flatten", "logits.softmax(dim=-1).flatten")],
+    observed="The loss starts near ln(vocab) and cannot fall to 0: the loss function takes a "
     "softmax itself.",
-    change="Give the logits to `cross_entropy`.",
+    change="Give it the logits.",
 )
 training_step.mistake(
     "old gradients are never cleared",
@@ -145,16 +154,22 @@ training_step.mistake(
     change="Call `loss.backward()` before `optimizer.step()`.",
 )
 training_step.mistake(
-    "the labels are smoothed",
-    edits=[("ignore_index=pad", "ignore_index=pad, label_smoothing=0.1")],
-    observed="The loss is higher than wanted: it has a floor.",
-    change="Leave `label_smoothing` out; here the plain loss is asked for.",
+    "the labels are never smoothed",
+    edits=[("smoothing, pad)", "0.0, pad)")],
+    observed="With `smoothing=0.1` the loss is the plain one.",
+    change="Pass `smoothing` on to the loss.",
+)
+training_step.mistake(
+    "the labels are always smoothed",
+    edits=[("smoothing, pad)", "0.1, pad)")],
+    observed="Without smoothing the loss is higher than wanted: it has a floor.",
+    change="Pass the argument `smoothing` on to the loss, not a number of your own.",
 )
 training_step.mistake(
     "it is the broken step, with all its bugs",
     edits=[
         ("network(source, target_in)", "network(source, target_out)"),
-        (", ignore_index=pad", ""),
+        (", pad)", ", pad=-1)"),
         ("    optimizer.zero_grad()\n", ""),
     ],
     observed="The results are those of `broken_training_step`.",

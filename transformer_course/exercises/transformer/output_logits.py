@@ -3,8 +3,9 @@
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.checker.cases import Case, vectors
+from transformer_course.checker.cases import Case, gradients, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises.start_here.softmax import softmax
 
 
 @exercise(
@@ -14,6 +15,11 @@ from transformer_course.checker.exercise import exercise
         Case((vectors(2, 3, 4), vectors(4, 4, seed=1))),
         Case((vectors(2, 5, 9), vectors(7, 9, seed=1))),
         Case((vectors(3, 2, 6).double(), vectors(5, 6, seed=1).double())),
+        Case(
+            (vectors(1, 2, 3), vectors(4, 3, seed=1)),
+            observe=gradients,
+            looks_at="the gradients of the vectors and of the table",
+        ),
     ],
     hints=[
         "The score of a token is the dot product of the vector with the token's row. Which two "
@@ -94,4 +100,9 @@ output_logits.mistake(
     ],
     observed="No score is above 1 or below -1, so no token can ever get a probability near 1.",
     change="Do not normalise: take the dot product of the vectors and rows as they are.",
+)
+output_logits.shares(
+    softmax,
+    "no gradient passes",
+    edits=[("return vectors", "return (vectors"), ("table.T", "table.T).detach()")],
 )

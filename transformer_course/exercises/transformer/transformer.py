@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformer_course import model
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.exercises import own
 from transformer_course.exercises.transformer.inputs import CONFIG
 
 _WORDS = torch.tensor([[1, 5, 2]]), torch.tensor([[4, 3]])
@@ -19,6 +20,8 @@ _FIRST = torch.tensor([[0, 1, 5], [0, 0, 2]])
 _OTHER_PADDING = torch.tensor([[6, 0, 2, 3, 3]]), torch.tensor([[4, 0, 1, 2]])
 _DEEPER = replace(CONFIG, encoder_layers=2, decoder_layers=2)
 _UNLIKE = replace(CONFIG, source_vocab=8, target_vocab=5, pad_id=3)
+_PRE_NORM = replace(CONFIG, norm_first=True, tying="three_way")
+_TWO_TABLES = replace(CONFIG, tying="two_way")
 _STRANGE_MEMORY = vectors(3, 4, 4)
 
 
@@ -63,6 +66,16 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
             written="(config)(source_ids, target_ids)  # pad_id=3, two vocabularies",
         ),
         Case(
+            _WORDS,
+            construct=(_PRE_NORM,),
+            written="(config)(source_ids, target_ids)  # norm_first=True, three-way tying",
+        ),
+        Case(
+            _WORDS,
+            construct=(_TWO_TABLES,),
+            written="(config)(source_ids, target_ids)  # two-way tying",
+        ),
+        Case(
             (_ENDS,),
             construct=(CONFIG,),
             observe=_encoded,
@@ -94,12 +107,12 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
         "Follow a sentence through figure 1 of the paper. On either side it passes three parts "
         "that `__init__` has made; which are they, and in what order?",
         "Source: embeddings, positions, encoder with the source's padding mask. Target: "
-        "embeddings, positions, decoder, output. The decoder takes its arguments in the order "
+        "embeddings, positions, decoder, scores. The decoder takes its arguments in the order "
         "`x, memory, source_mask, target_mask`.",
-        "`model.padding_mask(source_ids, self.config.pad_id)` is the mask for the encoder and for "
-        "the decoder's look at the memory; `model.target_mask(target_ids, self.config.pad_id)` is "
-        "the decoder's other one. `forward` is `self.decode(target_ids, self.encode(source_ids), "
-        "source_ids)`.",
+        "`own.padding_mask(source_ids, self.config.pad_id)` is the mask for the encoder and for "
+        "the decoder's look at the memory; `own.target_mask(target_ids, self.config.pad_id)` is "
+        "the decoder's other one. `own.output_logits(vectors, self.output.weight)` scores what "
+        "comes out. `forward` is `self.decode(target_ids, self.encode(source_ids), source_ids)`.",
     ],
 )
 class Transformer(nn.Module):
@@ -110,31 +123,36 @@ class Transformer(nn.Module):
         self.config = config
         vocabs = config.source_vocab, config.target_vocab
         d_model, pad_id = config.d_model, config.pad_id
-        sizes = d_model, config.heads, config.d_ff, config.dropout
-        self.source_embeddings = model.Embeddings(vocabs[0], d_model, pad_id)
-        self.target_embeddings = model.Embeddings(vocabs[1], d_model, pad_id)
-        self.source_positions = model.SinusoidalPositionalEncoding(
+        sizes = d_model, config.heads, config.d_ff, config.dropout, config.norm_first
+        self.source_embeddings = own.Embeddings(vocabs[0], d_model, pad_id)
+        self.target_embeddings = own.Embeddings(vocabs[1], d_model, pad_id)
+        self.source_positions = own.SinusoidalPositionalEncoding(
             d_model, config.max_len, config.dropout
         )
-        self.target_positions = model.SinusoidalPositionalEncoding(
+        self.target_positions = own.SinusoidalPositionalEncoding(
             d_model, config.max_len, config.dropout
         )
-        self.encoder = model.Encoder(config.encoder_layers, *sizes)
-        self.decoder = model.Decoder(config.decoder_layers, *sizes)
+        self.encoder = own.Encoder(config.encoder_layers, *sizes)
+        self.decoder = own.Decoder(config.decoder_layers, *sizes)
         self.output = nn.Linear(d_model, vocabs[1], bias=False)
+        if config.tying == "two_way":
+            self.output.weight = self.target_embeddings.table.weight
+        if config.tying == "three_way":
+            own.tie(self)
 
     def encode(self, source_ids: Tensor) -> Tensor:
         """Return the memory, of shape (batch, source, d_model)."""
         x = self.source_positions(self.source_embeddings(source_ids))
-        source_mask = model.padding_mask(source_ids, self.config.pad_id)
+        source_mask = own.padding_mask(source_ids, self.config.pad_id)
         return self.encoder(x, source_mask)
 
     def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
         """Return logits of shape (batch, target, target_vocab)."""
         x = self.target_positions(self.target_embeddings(target_ids))
-        source_mask = model.padding_mask(source_ids, self.config.pad_id)
-        target_mask = model.target_mask(target_ids, self.config.pad_id)
-        return self.output(self.decoder(x, memory, source_mask, target_mask))
+        source_mask = own.padding_mask(source_ids, self.config.pad_id)
+        target_mask = own.target_mask(target_ids, self.config.pad_id)
+        vectors = self.decoder(x, memory, source_mask, target_mask)
+        return own.output_logits(vectors, self.output.weight)
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Encode the source, then decode the target."""
@@ -172,7 +190,7 @@ Transformer.mistake(
     ],
     observed="With d_model = 4 the words are twice as long as wanted, beside positional encodings "
     "of the right size.",
-    change="Leave the factor out: `model.Embeddings` multiplies by sqrt(d_model) itself.",
+    change="Leave the factor out: `own.Embeddings` multiplies by sqrt(d_model) itself.",
 )
 Transformer.mistake(
     "target ids are looked up in the source's table",
@@ -190,7 +208,7 @@ Transformer.mistake(
     observed="Words of the source attend to its padding, so a sentence gets another memory in "
     "another batch.",
     change="Call `self.encoder(x, source_mask)` with "
-    "`model.padding_mask(source_ids, self.config.pad_id)`.",
+    "`own.padding_mask(source_ids, self.config.pad_id)`.",
 )
 Transformer.mistake(
     "cross-attention has no mask",
@@ -206,27 +224,27 @@ Transformer.mistake(
         ("memory, source_mask, target_mask", "memory, None, target_mask"),
     ],
     observed="Encoder and decoder both attend to the source's padding.",
-    change="Give `model.padding_mask(source_ids, self.config.pad_id)` to both.",
+    change="Give `own.padding_mask(source_ids, self.config.pad_id)` to both.",
 )
 Transformer.mistake(
     "there is no causal mask",
-    edits=[("model.target_mask(target_ids", "model.padding_mask(target_ids")],
+    edits=[("own.target_mask(target_ids", "own.padding_mask(target_ids")],
     observed="The logits at the first position change with the last token of the target: the "
     "decoder reads the words that it must predict.",
-    change="Use `model.target_mask`, which allows only what padding and causal mask both allow.",
+    change="Use `own.target_mask`, which allows only what padding and causal mask both allow.",
 )
 Transformer.mistake(
     "the target's padding is not masked",
-    edits=[("source_mask, target_mask", "source_mask, model.causal_mask(target_ids.shape[1])")],
+    edits=[("source_mask, target_mask", "source_mask, own.causal_mask(target_ids.shape[1])")],
     observed="With padding at the end the words notice nothing, because the causal mask hides it. "
     "With padding in front, every word attends to it.",
-    change="Use `model.target_mask`, which holds both masks.",
+    change="Use `own.target_mask`, which holds both masks.",
 )
 Transformer.mistake(
     "the target has no mask",
     edits=[("source_mask, target_mask", "source_mask, None")],
     observed="Every position of the target sees every other, later words and padding included.",
-    change="Hand the decoder `model.target_mask(target_ids, self.config.pad_id)`.",
+    change="Hand the decoder `own.target_mask(target_ids, self.config.pad_id)`.",
 )
 Transformer.mistake(
     "there are no masks at all",
@@ -235,30 +253,30 @@ Transformer.mistake(
         ("source_mask, target_mask", "None, None"),
     ],
     observed="Padding and later words are read like any others.",
-    change="Make both masks from the ids, with `model.padding_mask` and `model.target_mask`.",
+    change="Make both masks from the ids, with `own.padding_mask` and `own.target_mask`.",
 )
 Transformer.mistake(
     "the causal mask is off by one",
     edits=[
-        ("model.target_mask(target_ids", "model.padding_mask(target_ids"),
+        ("own.target_mask(target_ids", "own.padding_mask(target_ids"),
         (
-            "self.config.pad_id)\n        return self.output",
+            "self.config.pad_id)\n        vectors",
             "self.config.pad_id)\n"
             "        one_too_many = torch.ones(2 * target_ids.shape[1:]).tril(1).bool()\n"
             "        target_mask = target_mask & one_too_many\n"
-            "        return self.output",
+            "        vectors",
         ),
     ],
     observed="Each position of the target sees one word too many: the one that it must predict.",
     change="A position sees itself and earlier ones: `tril()` without an argument, or "
-    "`model.causal_mask`.",
+    "`own.causal_mask`.",
 )
 Transformer.mistake(
     "the source has a causal mask too",
     edits=[
         (
-            "model.padding_mask(source_ids, self.config.pad_id)\n        return",
-            "model.target_mask(source_ids, self.config.pad_id)\n        return",
+            "own.padding_mask(source_ids, self.config.pad_id)\n        return",
+            "own.target_mask(source_ids, self.config.pad_id)\n        return",
         )
     ],
     observed="The first word of the source sees no other. The whole source is known before the "
@@ -276,8 +294,8 @@ Transformer.mistake(
     "the memory is masked by the target's padding",
     edits=[
         (
-            "model.padding_mask(source_ids, self.config.pad_id)\n        target_mask",
-            "model.padding_mask(target_ids, self.config.pad_id)\n        target_mask",
+            "own.padding_mask(source_ids, self.config.pad_id)\n        target_mask",
+            "own.padding_mask(target_ids, self.config.pad_id)\n        target_mask",
         )
     ],
     observed="The decoder looks for padding in the wrong sentence. It runs only where source and "
@@ -289,7 +307,7 @@ Transformer.mistake(
     edits=[
         ("self.config.pad_id)\n        return self.encoder", "0)\n        return self.encoder"),
         ("self.config.pad_id)\n        target_mask", "0)\n        target_mask"),
-        ("self.config.pad_id)\n        return self.output", "0)\n        return self.output"),
+        ("self.config.pad_id)\n        vectors", "0)\n        vectors"),
     ],
     observed="With `pad_id=3` a word is hidden and the padding is read.",
     change="Use `self.config.pad_id`.",
@@ -349,20 +367,46 @@ Transformer.mistake(
 
 Transformer.mistake(
     "probabilities come back instead of logits",
-    edits=[("target_mask))", "target_mask)).softmax(dim=-1)")],
+    edits=[("self.output.weight)", "self.output.weight).softmax(dim=-1)")],
     observed="Every row sums to 1. The loss takes a softmax itself: with 10 tokens, two of them "
     "would keep it above 1.46, however long the training.",
-    change="Return `self.output(x)` without a softmax.",
+    change="Return what `own.output_logits` returns, without a softmax.",
 )
 Transformer.mistake(
     "log-probabilities come back instead of logits",
-    edits=[("target_mask))", "target_mask)).log_softmax(dim=-1)")],
+    edits=[("self.output.weight)", "self.output.weight).log_softmax(dim=-1)")],
     observed="No logit is above 0, and the exponentials of a row sum to 1.",
-    change="Return `self.output(x)`; the loss takes `log_softmax` itself.",
+    change="Return what `own.output_logits` returns; the loss takes `log_softmax` itself.",
 )
 Transformer.mistake(
     "the output layer is missing",
-    edits=[("return self.output(", "return (")],
+    edits=[("own.output_logits(vectors, self.output.weight)", "vectors")],
     observed="The last axis has d_model numbers instead of one for each token of the vocabulary.",
-    change="Pass what the decoder returns through `self.output`.",
+    change="Return `own.output_logits(vectors, self.output.weight)`.",
+)
+
+# How it is built
+
+Transformer.mistake(
+    "norm_first is not passed on",
+    edits=[("config.dropout, config.norm_first", "config.dropout")],
+    observed="With `norm_first=True` the stacks stay post-norm, and their final norms are missing.",
+    change="Give `config.norm_first` to encoder and decoder, after `config.dropout`.",
+)
+Transformer.mistake(
+    "no tables are tied",
+    edits=[
+        ('if config.tying == "two_way"', "if False"),
+        ('if config.tying == "three_way"', "if False"),
+    ],
+    observed="There are three tables, whatever `config.tying` says.",
+    change='Call `own.tie(self)` for `"three_way"`; for `"two_way"`, give the output layer the '
+    "weight of the target's embeddings.",
+)
+Transformer.mistake(
+    "two-way tying ties the source's table too",
+    edits=[('config.tying == "three_way"', 'config.tying != "none"')],
+    observed='With `tying="two_way"` a single table is left; the source should keep its own, '
+    "because its language may have other words.",
+    change='Call `own.tie(self)` only where `config.tying == "three_way"`.',
 )
