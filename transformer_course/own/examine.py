@@ -18,7 +18,7 @@ class FileError(ValueError):
 
 @dataclass(frozen=True)
 class Row:
-    """What is known about a part: its lesson and name, whose it is, and its check if it is yours."""
+    """What is known about a part: lesson, name, whose it is, and its check if it is yours."""
 
     lesson: str
     name: str

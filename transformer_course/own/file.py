@@ -90,9 +90,9 @@ def mended(path: Path) -> str | None:
     text = next((text for text in map(_text, _versions(path)) if _runs(text)), sections.template())
     write_text(path, text)
     count = len(sections.yours(text))
+    parts = f"{count} part{'' if count == 1 else 's'}"
     return (
-        f"{path.name} {problem}.{aside} A new one was made from {HISTORY}, with {count} parts of "
-        "yours."
+        f"{path.name} {problem}.{aside} A new one was made from {HISTORY}, with {parts} of yours."
     )
 
 

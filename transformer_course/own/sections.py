@@ -12,7 +12,7 @@ HEADER = re.compile(
     r"^# --- (?P<lesson>\w+): (?P<name>\w+) \((?P<state>[^)\n]*)\) -+\n(?P<body>.*?)(?=^# --- |\Z)",
     re.MULTILINE | re.DOTALL,
 )
-WIDTH = 95  # of a header
+WIDTH = 94  # of a header
 
 
 @dataclass(frozen=True)

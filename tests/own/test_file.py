@@ -1,0 +1,87 @@
+"""The file on disk, whatever somebody did to it."""
+
+import pytest
+
+from transformer_course.own.file import HISTORY, NAME, mended, replace
+from transformer_course.own.sections import parts, template, with_section, yours
+
+MINE = "def softmax(scores):\n    return scores.softmax(dim=-1)"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / NAME
+    path.write_text(template(), encoding="utf-8")
+    replace(path, with_section(template(), "softmax", MINE, "yours, 2026-11-23"))
+    return path
+
+
+def test_new_file_needs_no_words(tmp_path) -> None:
+    assert mended(tmp_path / NAME) is None
+    assert (tmp_path / NAME).read_text(encoding="utf-8") == template()
+
+
+def test_good_file_is_left_alone(path) -> None:
+    before = path.stat().st_mtime_ns
+    assert mended(path) is None
+    assert path.stat().st_mtime_ns == before
+
+
+DAMAGES = {
+    "cut short": lambda text: text[: len(text) // 2],
+    "nonsense": lambda text: text.replace("def words", "dfe words"),
+    "no part": lambda text: text.replace("sections", "").replace("# --- attention", "# attention"),
+    "endless": lambda text: text + "\n\nwhile True:\n    pass\n",
+    "exit": lambda text: text + "\n\nraise SystemExit\n",
+    "empty": lambda text: "",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_file_that_does_not_run_is_put_aside_and_made_anew(path, damage, monkeypatch) -> None:
+    monkeypatch.setattr("transformer_course.own.modules.TIME_LIMIT", 0.5)
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(damage(whole), encoding="utf-8")
+    said = mended(path)
+    assert "with 1 part of yours" in said and HISTORY in said
+    assert path.read_text(encoding="utf-8") == whole
+    [aside] = path.parent.glob("*does not run*")
+    assert aside.name in said
+    assert aside.read_text(encoding="utf-8") == damage(whole)
+
+
+def test_bytes_that_are_no_text_are_put_aside(path) -> None:
+    path.write_bytes(b"\xff\xfe\x00")
+    assert "1 part" in mended(path)
+    assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
+
+
+def test_deleted_file_comes_back_from_its_history(path) -> None:
+    path.unlink()
+    assert "is not there" in mended(path)
+    assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
+
+
+def test_broken_history_is_no_obstacle(path) -> None:
+    for version in (path.parent / HISTORY).iterdir():
+        version.write_text("dfe", encoding="utf-8")
+    path.unlink()
+    assert "0 parts" in mended(path)
+    assert path.read_text(encoding="utf-8") == template()
+
+
+def test_same_text_is_kept_once(path) -> None:
+    replace(path, path.read_text(encoding="utf-8"))
+    assert len(list((path.parent / HISTORY).iterdir())) == 2
+
+
+def test_edits_by_hand_stay(path) -> None:
+    mine = path.read_text(encoding="utf-8").replace("steps: int = 500", "steps: int = 700")
+    path.write_text(mine, encoding="utf-8")
+    assert mended(path) is None
+    replace(path, with_section(mine, "causal_mask", "causal_mask = 1", "yours, today"))
+    assert "steps: int = 700" in path.read_text(encoding="utf-8")
+
+
+def test_parts_are_the_sections() -> None:
+    assert len(parts()) == template().count("= given.")
