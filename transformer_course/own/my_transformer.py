@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_course.own.given import given
@@ -32,8 +31,8 @@ PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the ids of padding, begin, end and of unknown
 softmax = given.softmax
 
 
-# --- positional_encoding: Vocabulary (given) ------------------------------------------------
-Vocabulary = given.Vocabulary
+# --- positional_encoding: build_vocabulary (given) ------------------------------------------
+build_vocabulary = given.build_vocabulary
 
 
 # --- positional_encoding: Embeddings (given) ------------------------------------------------
@@ -133,28 +132,13 @@ Encoder = given.Encoder
 class Decoder(nn.Module):
     """A stack of decoder layers; with norm_first a final norm follows."""
 
-    def __init__(
-        self,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        norm_first: bool = False,
-    ) -> None:
+    def __init__(self, layers, d_model, heads, d_ff, dropout=0.1, norm_first=False) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
-        )
+        sizes = d_model, heads, d_ff, dropout, norm_first
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(layers))
         self.norm = LayerNorm(d_model) if norm_first else nn.Identity()
 
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        source_mask: Tensor | None = None,
-        target_mask: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, source_mask=None, target_mask=None) -> Tensor:
         """Pass the target through all layers, each of which reads the same memory."""
         for layer in self.layers:
             x = layer(x, memory, source_mask, target_mask)
@@ -288,6 +272,9 @@ token_budget_batches = given.token_budget_batches
 
 
 # --- from text to text ----------------------------------------------------------------------
+Pairs = list[tuple[str, str]]
+
+
 def words(text: str) -> list[str]:
     """Cut a sentence into words and punctuation marks; an apostrophe ends a word: l', homme."""
     return re.findall(r"\w+(?:-\w+)*'?|[^\w\s]", text.replace("\u2019", "'"))
@@ -300,37 +287,46 @@ def sentence(pieces: list[str]) -> str:
 
 @dataclass
 class Translator:
-    """A network, and the words of its two languages."""
+    """A network, and the words of its two languages with their ids."""
 
     network: nn.Module
-    source: Vocabulary
-    target: Vocabulary
+    source: dict[str, int]
+    target: dict[str, int]
 
     @classmethod
-    def from_pairs(cls, pairs: list[tuple[str, str]], seed: int = 0, **sizes: int) -> "Translator":
-        """Make a translator with random weights for the words of sentence pairs."""
-        sources, targets = zip(*pairs, strict=True)
-        source, target = (
-            Vocabulary.from_sentences(map(words, side)) for side in (sources, targets)
-        )
+    def from_pairs(cls, pairs: Pairs, at_least: int = 1, seed: int = 0, **sizes) -> "Translator":
+        """Make one with random weights, for the words that occur at least so often."""
+        vocabularies = []
+        for side in zip(*pairs, strict=True):
+            counts = Counter(word for text in side for word in words(text))
+            kept = [[w for w in words(text) if counts[w] >= at_least] for text in side]
+            vocabularies.append(build_vocabulary(kept))
         torch.manual_seed(seed)
-        return cls(
-            Transformer(TransformerConfig(len(source), len(target), **sizes)), source, target
-        )
+        network = Transformer(TransformerConfig(*map(len, vocabularies), **sizes))
+        return cls(network, *vocabularies)
 
-    def source_ids(self, texts: list[str]) -> Tensor:
-        """Return the ids of sentences, filled up to the longest, shape (batch, source)."""
-        return collate([(self.source.encode(words(text)), []) for text in texts], BOS, EOS, PAD)[0]
+    def encode(self, pairs: Pairs) -> list[tuple[list[int], list[int]]]:
+        """Turn sentence pairs into pairs of ids."""
 
-    def translate(self, texts: list[str], longer: int = 20) -> list[str]:
-        """Translate sentences by `greedy`, into at most so many words more than they have."""
-        source = self.source_ids(texts)
-        rows = greedy(self.network, source, BOS, EOS, source.shape[1] + longer).tolist()
-        return [self.text(row) for row in rows]
+        def ids(text: str, vocabulary: dict[str, int]) -> list[int]:
+            return [vocabulary.get(word, UNK) for word in words(text)]
+
+        return [(ids(one, self.source), ids(other, self.target)) for one, other in pairs]
+
+    def decode(self, ids: list[int]) -> str:
+        """Turn ids into a sentence, up to the end token."""
+        known, ended = list(self.target), ids.index(EOS) if EOS in ids else len(ids)
+        return sentence([known[number] for number in ids[:ended]])
+
+    def translate(self, texts: list[str]) -> list[str]:
+        """Translate sentences by `greedy`, into at most 20 words more than the longest has."""
+        source, _, _ = collate(self.encode([(text, "") for text in texts]), BOS, EOS, PAD)
+        rows = greedy(self.network, source, BOS, EOS, source.shape[1] + 20)
+        return [self.decode(row) for row in rows.tolist()]
 
     def search(self, text: str, beam: int = 4, alpha: float = 0.6) -> str:
         """Translate a sentence by `beam_search`."""
-        source = self.source_ids([text])
+        source, _, _ = collate(self.encode([(text, "")]), BOS, EOS, PAD)
         with evaluating(self.network):
             memory = self.network.encode(source)
 
@@ -339,31 +335,25 @@ class Translator:
                 return logits[0, -1].log_softmax(dim=-1)
 
             tokens, _ = beam_search(step, BOS, EOS, beam, source.shape[1] + 20, alpha)
-        return self.text(tokens)
+        return self.decode(list(tokens))
 
-    def text(self, ids: list[int]) -> str:
-        """Return the sentence of ids, as far as its end token."""
-        ids = list(ids)
-        known = ids[: ids.index(EOS)] if EOS in ids else ids
-        return sentence(self.target.decode(n for n in known if n not in (PAD, BOS)))
-
-    def bleu(self, pairs: list[tuple[str, str]]) -> float:
+    def bleu(self, pairs: Pairs) -> float:
         """Return the `corpus_bleu` of sentence pairs, 0 to 100."""
-        said = [words(text) for text in self.translate([source for source, _ in pairs])]
-        return 100 * corpus_bleu(said, [words(target) for _, target in pairs])
+        said = self.translate([source for source, _ in pairs])
+        return 100 * corpus_bleu([*map(words, said)], [words(target) for _, target in pairs])
 
 
 @dataclass
 class Trainer:
-    """Trains a translator; after a stop, `train` goes on from there.
+    """Trains a translator; stopped, it goes on when `train` is called again.
 
     `history` has a row for each look at the dev sentences: the step, the seconds so far, both
     losses in nats per word, the share of translations without any mistake, three translations.
     """
 
     translator: Translator
-    pairs: list[tuple[str, str]]
-    dev: list[tuple[str, str]]
+    pairs: Pairs
+    dev: Pairs
     steps: int = 500
     batch_tokens: int = 1024
     rate: float = 0.3  # times noam's
@@ -378,34 +368,29 @@ class Trainer:
     def __post_init__(self) -> None:
         self.optimizer = Adam(self.translator.network.parameters(), self.rate)
         self.chance = random.Random(self.seed)
-        self.encoded = self.encode(self.pairs)
-        self.waiting: list[list[int]] = []  # the batches of this epoch that are still to come
-        self.losses: list[float] = []  # since the last look
-
-    def encode(self, pairs: list[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
-        """Turn sentence pairs into pairs of ids."""
-        source, target = self.translator.source, self.translator.target
-        return [(source.encode(words(one)), target.encode(words(other))) for one, other in pairs]
+        self.encoded = self.translator.encode(self.pairs)
+        self.waiting = []  # the batches of this epoch that are still to come
+        self.losses = []  # since the last look
 
     def next_batch(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return source, target in and target out of sentences of similar length."""
         if not self.waiting:
             self.chance.shuffle(self.encoded)
             lengths = [(len(source) + 1, len(target) + 1) for source, target in self.encoded]
-            groups = token_budget_batches(lengths, self.batch_tokens)
-            self.chance.shuffle(groups)
-            self.waiting = [[self.encoded[number] for number in group] for group in groups]
-        return collate(self.waiting.pop(), BOS, EOS, PAD)
+            self.waiting = token_budget_batches(lengths, self.batch_tokens)
+            self.chance.shuffle(self.waiting)
+        return collate([self.encoded[number] for number in self.waiting.pop()], BOS, EOS, PAD)
 
     def train(self, watch: Callable[["Trainer"], None] = lambda trainer: None) -> None:
         """Take the steps that are left; call `watch` after each look at the dev sentences."""
         network = self.translator.network
-        width = network.config.d_model
         while self.step < self.steps:
             start = time.perf_counter()
-            batch = self.next_batch()
-            self.optimizer.rate = self.rate * noam(self.step + 1, width, self.warmup)
             network.train()
+            self.optimizer.rate = self.rate * noam(
+                self.step + 1, network.config.d_model, self.warmup
+            )
+            batch = self.next_batch()
             loss = training_step(network, self.optimizer, *batch, PAD, self.smoothing)
             self.losses.append(loss)
             self.step += 1
@@ -415,47 +400,37 @@ class Trainer:
                 watch(self)
 
     def look(self) -> None:
-        """Translate dev sentences, measure the loss on them, and note it all."""
+        """Translate the dev sentences, measure the loss on them, and note it all."""
         said = self.translator.translate([source for source, _ in self.dev])
-        right = [target for _, target in self.dev]
-        self.history.append(
-            {
-                "step": self.step,
-                "seconds": self.seconds,
-                "train_loss": sum(self.losses) / len(self.losses),
-                "dev_loss": self.dev_loss(),
-                "dev_exact_match": sum(map(str.__eq__, said, right)) / len(right),
-                "translations": list(zip(self.dev[:3], said[:3], strict=True)),
-            }
-        )
+        right = [one == target for one, (_, target) in zip(said, self.dev, strict=True)]
+        row = {"step": self.step, "seconds": self.seconds}
+        row |= {"train_loss": sum(self.losses) / len(self.losses), "dev_loss": self.dev_loss()}
+        row |= {"dev_exact_match": sum(right) / len(right), "said": said[:3]}
+        self.history.append(row)
         self.losses = []
 
     def dev_loss(self) -> float:
         """Return the loss on the dev sentences, not smoothed."""
-        source, target_in, target_out = collate(self.encode(self.dev), BOS, EOS, PAD)
+        source, target_in, target_out = collate(self.translator.encode(self.dev), BOS, EOS, PAD)
         with evaluating(self.translator.network):
-            logits = self.translator.network(source, target_in)
-            return smoothed_cross_entropy(
-                logits.flatten(0, 1), target_out.flatten(), 0.0, PAD
-            ).item()
+            logits = self.translator.network(source, target_in).flatten(0, 1)
+            return smoothed_cross_entropy(logits, target_out.flatten(), 0.0, PAD).item()
 
     @property
     def seconds_left(self) -> float:
-        """How long the steps that are left will take, if they take as long as those before."""
+        """How long the steps that are left will take."""
         return self.seconds / max(1, self.step) * (self.steps - self.step)
 
 
 # --- from a terminal ------------------------------------------------------------------------
 def show(trainer: Trainer) -> None:
     """Print how far the training is, and what the translator says by now."""
-    row = trainer.history[-1]
-    share = trainer.step * 20 // trainer.steps
+    row, bar = trainer.history[-1], "#" * (20 * trainer.step // trainer.steps)
     print(
-        f"[{'#' * share:20}] step {row['step']:,} of {trainer.steps:,}, "
-        f"{trainer.seconds_left / 60:.0f} min left; loss {row['train_loss']:.2f} in training, "
-        f"{row['dev_loss']:.2f} on dev, {row['dev_exact_match']:.0%} right"
+        f"[{bar:20}] step {row['step']:,} of {trainer.steps:,}, {trainer.seconds_left:.0f} s left; "
+        f"loss {row['train_loss']:.2f}, on dev {row['dev_loss']:.2f}"
     )
-    for (source, _), said in row["translations"]:
+    for (source, _), said in zip(trainer.dev, row["said"], strict=False):
         print(f"    {source}  ->  {said}")
 
 
@@ -463,14 +438,13 @@ def main(source: Path, target: Path) -> None:
     """Train on two files of as many lines, then translate what is typed."""
     sides = (path.read_text(encoding="utf-8").splitlines() for path in (source, target))
     pairs = list(zip(*sides, strict=True))
-    dev = pairs[:: max(20, len(pairs) // 200)]
-    held_out = set(dev)
-    train = [pair for pair in pairs if pair not in held_out]
-    translator = Translator.from_pairs(train, d_model=128)
-    Trainer(translator, train, dev, steps=3000, warmup=400, look_every=100).train(show)
+    every = max(20, len(pairs) // 200)
+    train = [pair for number, pair in enumerate(pairs) if number % every]
+    translator = Translator.from_pairs(train, at_least=2, d_model=128)
+    Trainer(translator, train, pairs[::every], 3000, warmup=400, look_every=100).train(show)
     print("Type a sentence; an empty line ends.")
     while text := input("> ").strip():
-        print(translator.translate([text])[0])
+        print(translator.search(text))
 
 
 if __name__ == "__main__":
