@@ -1,7 +1,7 @@
-"""What model answers call ``own``: here each part is the course's own implementation.
+"""The parts by the name under which answers call each other: ``own.FeedForward``.
 
-In a notebook, and in the learner's file, ``own`` is that file: ``own.FeedForward`` is the learner's
-where there is one.
+In a notebook, and in the learner's file, ``own`` is that file, and the part is the learner's if it
+passed its check. Here each part is the course's own implementation.
 """
 
 import torch.nn.functional as F
@@ -34,7 +34,6 @@ from transformer_course.translation import (
     clipped_counts,
     collate,
     gnmt,
-    greedy,
     masked_mean,
     mean_length,
     next_token_probabilities,
@@ -61,7 +60,6 @@ __all__ = [
     "clipped_counts",
     "collate",
     "corpus_bleu",
-    "greedy",
     "layer_norm",
     "length_score",
     "masked_mean",

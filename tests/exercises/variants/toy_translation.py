@@ -63,6 +63,20 @@ def smoothed_by_two_losses(logits, targets, smoothing, pad):
     return torch.mean((1 - smoothing) * nll + smoothing * spread)
 
 
+def adam_by_lerp(weight, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-9):
+    mean = torch.lerp(mean, gradient, 1 - beta1)
+    square = square.mul(beta2).addcmul(gradient, gradient, value=1 - beta2)
+    size = torch.sqrt(square / (1 - beta2**step)).add(eps)
+    return [weight.addcdiv(mean, size, value=-rate / (1 - beta1**step)), mean, square]
+
+
+def adam_with_one_factor(weight, grad, m, v, t, lr, b1=0.9, b2=0.98, eps=1e-9):
+    m = m - (1 - b1) * (m - grad)
+    v = v - (1 - b2) * (v - grad * grad)
+    unbiased = math.sqrt(1 - b2**t)
+    return weight - lr * unbiased / (1 - b1**t) * m / (v**0.5 + eps * unbiased), m, v
+
+
 def noam_with_if(step, d_model, warmup):
     rate = step / warmup**1.5 if step < warmup else 1 / math.sqrt(step)
     return rate / math.sqrt(d_model)
@@ -108,6 +122,7 @@ VARIANTS = {
     "collate": [collate_with_pad_sequence, collate_by_slicing],
     "masked_mean": [masked_mean_by_sum, masked_mean_by_loop],
     "smoothed_cross_entropy": [smoothed_by_torch, smoothed_by_two_losses],
+    "adam_update": [adam_by_lerp, adam_with_one_factor],
     "noam": [noam_with_if, noam_with_tensors],
     "training_step": [step_with_module_loss, step_by_torch, step_clearing_at_the_end],
 }

@@ -1,5 +1,6 @@
-"""Lesson 7: the exercises on batches, losses, the schedule and the training step."""
+"""Lesson 7: the exercises on batches, losses, Adam, the schedule and the training step."""
 
+from transformer_course.exercises.toy_translation.adam_update import adam_update
 from transformer_course.exercises.toy_translation.collate import collate
 from transformer_course.exercises.toy_translation.masked_mean import masked_mean
 from transformer_course.exercises.toy_translation.noam import noam
@@ -13,6 +14,7 @@ EXERCISES = (
     collate,
     masked_mean,
     smoothed_cross_entropy,
+    adam_update,
     noam,
     training_step,
 )

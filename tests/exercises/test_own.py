@@ -1,0 +1,27 @@
+"""The parts by which answers call each other are the right ones."""
+
+import ast
+
+import pytest
+
+from transformer_course.exercises import catalogues, own
+
+EXERCISES = {name: each for lesson in catalogues().values() for name, each in lesson.items()}
+
+
+@pytest.mark.usefixtures("unchecked_signatures")
+@pytest.mark.parametrize("name", [name for name in own.__all__ if name in EXERCISES])
+def test_part_passes_the_check_of_its_exercise(name):
+    feedback = EXERCISES[name].check(getattr(own, name))
+    assert feedback.passed, feedback
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_every_part_that_an_answer_calls_is_there(name):
+    called = {
+        node.attr
+        for node in ast.walk(ast.parse(EXERCISES[name].solution().code))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id == "own"
+    }
+    assert called <= set(own.__all__)
