@@ -80,11 +80,8 @@ def test_answer_that_uses_its_notebook_is_refused(notebook) -> None:
 
 
 def test_answer_that_fails_in_the_file_is_refused(notebook) -> None:
-    notebook.run(
-        "def causal_mask(length):\n"
-        "    if __name__ != '__main__':\n        return None\n"
-        "    return torch.ones(length, length).tril().bool()"
-    )
+    notebook.run("ready = True")
+    notebook.run(CAUSAL.replace("return", "if globals().get('ready'):\n        return"))
     assert "in your file it is not right any more" in refused(notebook, "causal_mask")
 
 

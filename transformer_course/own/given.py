@@ -10,6 +10,8 @@ from typing import Any
 from transformer_course.checker.answers import COURSE_FILE
 from transformer_course.exercises import catalogues
 
+EXERCISES = {name: each for lesson in catalogues().values() for name, each in lesson.items()}
+
 
 def part_text(name: str) -> str:
     """Return the model answer of a part, without its decorators.
@@ -19,10 +21,9 @@ def part_text(name: str) -> str:
     AttributeError
         If no exercise has that name.
     """
-    for exercises in catalogues().values():
-        if name in exercises:
-            return exercises[name].answer.definition + "\n"
-    raise AttributeError(f"the course has no part {name!r}; take this line out of your file.")
+    if name not in EXERCISES:
+        raise AttributeError(f"the course has no part {name!r}; take this line out of your file.")
+    return EXERCISES[name].answer.definition + "\n"
 
 
 class _Given:

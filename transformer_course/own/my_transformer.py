@@ -215,7 +215,7 @@ class Adam:
         self.rate = rate
         self.steps = 0
 
-    def zero_grad(self) -> None:
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of the step before."""
         for weight, _, _ in self.weights:
             weight.grad = None
