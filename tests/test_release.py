@@ -13,12 +13,14 @@ import pytest
 
 import transformer_course
 from tools.sources import ROOT
+from transformer_course.publish import WEB
 
 NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",
     "transformer_course/checkpoints/toy/config.json",
     "transformer_course/results/multi30k-en-fr.json",
     "transformer_course/results/multi30k-en-de.json",
+    *(f"transformer_course/publish/web/{path.name}" for path in WEB.iterdir()),
 }
 UNWANTED = ("notebooks/text", "book/", ".make/", "__pycache__", "benchmarks/")
 LESSONS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))

@@ -16,9 +16,10 @@ from sphinx.config import Config
 
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
-from tools.live_translator import FORWARD_PASS, translator_script
+from tools.live_translator import FORWARD_PASS, WIDGET, translator_script
 from tools.sources import lesson_sources
 from tools.stamp import repository
+from transformer_course.publish import SCRIPTS, WEB
 
 # The name holds hyphens: the package can be found, but not imported by a statement.
 MATHJAX_PACKAGE = "sphinx-mathjax-offline"
@@ -35,6 +36,7 @@ MATHJAX_PARTS = (
     "a11y/assistive-mml.js",
 )
 LIVE_TRANSLATOR = "book/live_translator"
+LIVE_STYLE = "translator.css"
 
 
 def set_repository(app: Sphinx, config: Config) -> None:
@@ -46,15 +48,17 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
     """Put what stands elsewhere into the book's own pages."""
     if page.startswith("book/"):
         source[0] = filled(source[0])
-        for file in (*lesson_sources(), FORWARD_PASS):
+        for file in (*lesson_sources(), FORWARD_PASS, WIDGET):
             app.env.note_dependency(str(file))
 
 
 def write_live_translator(app: Sphinx) -> None:
-    """Put the toy translator's weights and words among the site's files."""
-    scripts = Path(app.outdir) / "_static" / "live"
-    scripts.mkdir(parents=True, exist_ok=True)
-    (scripts / "toy.js").write_text(translator_script(), encoding="utf-8")
+    """Put the toy translator's weights and words among the site's files, and what shows them."""
+    folder = Path(app.outdir) / "_static" / "live"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "toy.js").write_text(translator_script(), encoding="utf-8")
+    for name in (LIVE_STYLE, *SCRIPTS):
+        shutil.copyfile(WEB / name, folder / name)
 
 
 def write_libraries(app: Sphinx) -> None:
@@ -118,9 +122,9 @@ def load_live_translator(
 ) -> None:
     """Load the toy translator on its page alone."""
     if page == LIVE_TRANSLATOR:
-        app.add_css_file("live/page.css")
-        for script in ("toy", "translator", "checkpoint", "page"):
-            app.add_js_file(f"live/{script}.js", defer="defer")
+        app.add_css_file(f"live/{LIVE_STYLE}")
+        for script in ("toy.js", *SCRIPTS):
+            app.add_js_file(f"live/{script}", defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

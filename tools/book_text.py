@@ -6,7 +6,7 @@ A page of ``book/`` names it as ``{{ name }}``; the names are the keys of ``TEXT
 import re
 from collections.abc import Iterator, Sequence
 
-from tools.live_translator import mirrors
+from tools.live_translator import live_translator, mirrors
 from tools.sources import lesson_sources, read_source
 from tools.stamp import repository, title_and_promise
 from transformer_course import plots
@@ -102,5 +102,6 @@ TEXTS = {
     "questions": questions,
     "timing": timing,
     "mistakes": mistakes,
+    "live_translator": live_translator,
     "mirrors": mirrors,
 }

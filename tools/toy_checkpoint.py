@@ -21,7 +21,8 @@ def main() -> None:
     }
     toy_checkpoint().mkdir(parents=True, exist_ok=True)
     trainer.translator.save(toy_checkpoint())
-    run.write(toy_checkpoint(), command="python -m tools.toy_checkpoint", scores=scores)
+    notes = {"result": {"step": trainer.step}, "scores": scores}
+    run.write(toy_checkpoint(), command="python -m tools.toy_checkpoint", **notes)
     print(scores)
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``transformer-course train | evaluate | translate | grade | doctor``."""
+"""The command ``transformer-course``: train, evaluate, translate, publish, grade, doctor."""
 
 import argparse
 import io
@@ -110,6 +110,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_beam(translate)
     translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
 
+    publish = commands.add_parser("publish", help="make a web page that translates")
+    publish.set_defaults(command=_publish)
+    publish.add_argument("checkpoint", type=Path, help="the folder that train wrote")
+    publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
+
     grading = commands.add_parser("grade", help="grade a folder of learners' notebooks")
     grading.set_defaults(command=_grade)
     grading.add_argument("folder", type=Path, help="notebooks, or one folder per learner")
@@ -210,6 +215,15 @@ def _translate(options: argparse.Namespace) -> None:
             for translation in translator.translate(chunk, beam=options.beam):
                 print(translation)
             bar.update(len(chunk))
+
+
+def _publish(options: argparse.Namespace) -> None:
+    # Here, because pictures take a second to import.
+    from transformer_course import publish
+
+    publish.write_page(options.checkpoint, options.page)
+    kilobytes = options.page.stat().st_size / 1e3
+    print(f"{options.page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
 
 
 def _grade(options: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ SENTENCES = {"train": 100, "test": 150, "test_combinations": 150}
 SAMPLE = 40
 ATTENTION_TOLERANCE = 1e-2
 MOST_BYTES = 1.5e6  # of the page, beyond what every page of the book loads
-PAUSE = 250  # milliseconds between two words, as in page.js
+PAUSE = 250  # milliseconds between two words, as in view.js
 STILL = {"reduced_motion": "reduce"}
 
 TRANSLATE_ALL = """sentences => {
@@ -232,7 +232,7 @@ def test_unknown_words_are_read_as_in_python(page, translator):
 
 
 @pytest.mark.parametrize(
-    "text, said", [("", "Write an English sentence"), ("?!", "Write an"), ("a " * 40, "at most")]
+    "text, said", [("", "Write a sentence in English"), ("?!", "Write a"), ("a " * 40, "at most")]
 )
 def test_nothing_and_too_much_are_answered_in_words(page, text, said):
     ask(page, text)

@@ -9,6 +9,7 @@ from docutils.utils import new_document
 from tools import book
 from tools.sources import ROOT, lesson_sources
 from tools.stamp import repository
+from transformer_course.publish import SCRIPTS, WEB
 
 APP = SimpleNamespace(env=SimpleNamespace(note_dependency=lambda path: None))
 
@@ -83,12 +84,13 @@ def test_live_translator_is_loaded_on_its_page_alone():
     book.load_live_translator(app, "book/index", "", {}, None)
     assert loaded == []
     book.load_live_translator(app, book.LIVE_TRANSLATOR, "", {}, None)
-    static = ROOT / "book" / "_static"
-    assert [file for file in loaded if not (static / file).exists()] == ["live/toy.js"]
+    assert loaded == [f"live/{file}" for file in (book.LIVE_STYLE, "toy.js", *SCRIPTS)]
 
 
-def test_live_translator_has_its_weights(monkeypatch, tmp_path):
+def test_live_translator_has_all_that_its_page_loads(monkeypatch, tmp_path):
     monkeypatch.setattr(book, "translator_script", lambda: "const CHECKPOINT = {};\n")
     book.write_live_translator(SimpleNamespace(outdir=tmp_path))
-    script = (tmp_path / "_static" / "live" / "toy.js").read_text(encoding="utf-8")
-    assert script == "const CHECKPOINT = {};\n"
+    written = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.*")}
+    assert written.pop("toy.js") == "const CHECKPOINT = {};\n"
+    assert written.keys() == {book.LIVE_STYLE, *SCRIPTS}
+    assert all(text == (WEB / name).read_text("utf-8") for name, text in written.items())

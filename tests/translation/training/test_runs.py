@@ -10,7 +10,12 @@ import torch
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.training.recipes import RECIPES, Recipe
-from transformer_course.translation.training.runs import RUN_FILE, Run, make_output_folder
+from transformer_course.translation.training.runs import (
+    RUN_FILE,
+    Run,
+    make_output_folder,
+    steps_trained,
+)
 from transformer_course.translation.training.trainer import TrainingSettings
 
 RECIPE = Recipe(
@@ -50,6 +55,13 @@ def test_file_says_how_the_run_was_made(run: Run, tmp_path: Path) -> None:
     assert stored["command"] == "transformer-course train"
     assert stored["result"] == {"step": 3}
     assert {"date", "machine"} <= stored.keys()
+
+
+def test_steps_are_known_when_a_run_has_ended(run: Run, tmp_path: Path) -> None:
+    run.write(tmp_path)
+    assert steps_trained(tmp_path) is None
+    run.write(tmp_path, result={"step": 3})
+    assert steps_trained(tmp_path) == 3
 
 
 def test_toy_run_comes_back(tmp_path: Path) -> None:

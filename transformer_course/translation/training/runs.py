@@ -152,6 +152,17 @@ class Run:
         return Trainer(translator, train, dev, self.recipe.training, output, world=world)
 
 
+def steps_trained(folder: Path) -> int | None:
+    """Return the steps of the run in a folder, None while it has not ended.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder holds no run, or a damaged one.
+    """
+    return read_json(folder / RUN_FILE).get("result", {}).get("step")
+
+
 def environment() -> dict[str, Any]:
     """Return the date, the machine and the versions, which belong beside whatever is measured."""
     return {

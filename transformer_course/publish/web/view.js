@@ -1,23 +1,28 @@
-// The page of the live translator: a sentence goes in, words and their attention come out.
+// What the reader sees of a translator: a sentence goes in, words and their attention come out.
 "use strict";
 {
   const PAUSE = 250; // milliseconds between two words, so that the eye can follow
   const MOST_PAUSES = 20; // a translation that finds no end should not take half a minute
-  const MOST_WORDS = 20; // the toy language is shorter, and the picture has to fit
+  // The picture has to fit, and the end of the sentence needs a place, too.
+  const MOST_WORDS = Math.min(20, CHECKPOINT.config.max_len - 1);
   const LEGEND_STEPS = 10;
 
   const translator = new Translator(CHECKPOINT);
   const knownWords = CHECKPOINT.source.slice(Object.keys(CHECKPOINT.special).length).sort();
   const views = attentionViews(CHECKPOINT.config);
-  const [form, input, offers, nextExample, read, translation, status, view, grid, inWords, list] =
-    "form input offers example read translation status view grid in-words words"
-      .split(" ")
-      .map((name) => document.getElementById(`live-${name}`));
+  const { source: from, target: into } = CHECKPOINT.languages;
+  const [form, input, offers, nextExample, read, translation, status, picture, view, grid] =
+    elements("form input offers example read translation status picture view grid");
+  const [inWords, list] = elements("in-words words");
 
   let words = []; // the sentence on show
   let steps = []; // what the translator has said to it so far
   let runs = 0;
   let examples = 0;
+
+  function elements(names) {
+    return names.split(" ").map((name) => document.getElementById(`live-${name}`));
+  }
 
   function element(tag, attributes, ...content) {
     const made = document.createElement(tag);
@@ -58,8 +63,8 @@
       element(
         "tr",
         {},
-        element("th", { scope: "col", rowspan: 2, class: "corner" }, "French word ↓"),
-        element("th", { scope: "colgroup", colspan: columns.length }, "looked at English word"),
+        heading(`${into.name} word ↓`, { scope: "col", rowspan: 2, class: "corner" }),
+        heading(`looked at ${from.name} word`, { scope: "colgroup", colspan: columns.length }),
       ),
       element("tr", {}, ...columns),
     );
@@ -72,7 +77,8 @@
       const style = `background-color: ${colour}; color: ${figures}`;
       return element("td", { style }, weight.toFixed(2));
     });
-    return element("tr", {}, element("th", { scope: "row", lang: "fr" }, step.word), ...cells);
+    const word = element("th", { scope: "row", lang: into.code }, step.word);
+    return element("tr", {}, word, ...cells);
   }
 
   function drawLegend() {
@@ -94,7 +100,7 @@
     const looks = steps.map((step) => {
       const weights = weightsOf(step);
       const strongest = columns[weights.indexOf(Math.max(...weights))];
-      const word = step.ends ? "the end" : element("span", { lang: "fr" }, step.word);
+      const word = step.ends ? "the end" : element("span", { lang: into.code }, step.word);
       return [word, ` at ${strongest}`];
     });
     const separated = looks.flatMap((look, i) => (i ? ["; ", ...look] : look));
@@ -104,7 +110,7 @@
   // Translating
 
   function complaint() {
-    if (words.length === 0) return "Write an English sentence first, or ask for an example.";
+    if (words.length === 0) return `Write a sentence in ${from.name} first.`;
     if (words.length > MOST_WORDS) {
       return `Write at most ${MOST_WORDS} words; there are ${words.length}.`;
     }
@@ -129,7 +135,7 @@
     read.replaceChildren(...words.flatMap((word) => [sourceWord(word), " "]));
     say();
     inWords.textContent = "";
-    grid.hidden = problem !== "";
+    picture.hidden = problem !== "";
     if (problem) {
       input.focus();
       return;
@@ -152,7 +158,7 @@
     }
     describe();
     const speed = `${(milliseconds / steps.length).toFixed(1)} ms a word.`;
-    const spoken = { class: "visually-hidden", lang: "fr" }; // for screen readers
+    const spoken = { class: "visually-hidden", lang: into.code }; // for screen readers
     const heard = announce ? [element("span", spoken, `${translation.textContent}. `)] : [];
     status.replaceChildren(...heard, unknownWords(), `Computed here, ${speed}`);
   }
@@ -187,7 +193,8 @@
       drawGrid();
       describe();
     });
-    showExample({ pauses: false, announce: false });
+    nextExample.hidden = EXAMPLES.length === 0;
+    if (EXAMPLES.length > 0) showExample({ pauses: false, announce: false });
   }
 
   begin();

@@ -1,5 +1,5 @@
-// The forward pass of the toy translator. The comment above a function names the Python function
-// of the course that it follows.
+// The forward pass of a translator. The comment above a function names the Python function of the
+// course that it follows.
 //
 // A vector is a Float32Array; a sequence `x` is an array of vectors, one for each position.
 "use strict";
@@ -70,15 +70,16 @@ function multiHeadAttention(attention, query, memory) {
 
 // model/multi_head_attention.py: MultiHeadAttention.keys_and_values
 function keysAndValues(attention, memory) {
-  const key = splitHeads(linear(attention.key_projection, memory), attention.heads);
-  const value = splitHeads(linear(attention.value_projection, memory), attention.heads);
+  const { heads } = attention.config;
+  const key = splitHeads(linear(attention.key_projection, memory), heads);
+  const value = splitHeads(linear(attention.value_projection, memory), heads);
   return { key, value };
 }
 
 // model/multi_head_attention.py: MultiHeadAttention.look_up
 // It also hands out the attention weights, head by head: the page draws them.
 function lookUp(attention, query, { key, value }) {
-  const q = splitHeads(linear(attention.query_projection, query), attention.heads);
+  const q = splitHeads(linear(attention.query_projection, query), attention.config.heads);
   const found = q.map((_, head) => scaledDotProductAttention(q[head], key[head], value[head]));
   const merged = mergeHeads(found.map((head) => head.output));
   const weights = found.map((head) => head.weights);
@@ -102,9 +103,14 @@ function layerNorm({ gain, bias }, x, eps = 1e-5) {
 }
 
 // model/layers.py: AddNorm.forward
-// The toy translator normalises first.
-function addNorm({ norm }, x, sublayer) {
-  return add(x, sublayer(layerNorm(norm, x)));
+function addNorm({ norm, config }, x, sublayer) {
+  if (config.norm_first) return add(x, sublayer(layerNorm(norm, x)));
+  return layerNorm(norm, add(x, sublayer(x)));
+}
+
+// model/layers.py: _final_norm
+function finalNorm({ norm }, x) {
+  return norm ? layerNorm(norm, x) : x;
 }
 
 // model/layers.py: EncoderLayer.forward
@@ -123,7 +129,7 @@ function embeddings({ table }, ids) {
 function encode(model, sourceIds) {
   let x = add(embeddings(model.source_embeddings, sourceIds), model.positions);
   for (const layer of model.encoder.layers) x = encoderLayer(layer, x);
-  return layerNorm(model.encoder.norm, x);
+  return finalNorm(model.encoder, x);
 }
 
 class CachedDecoder {
@@ -137,17 +143,17 @@ class CachedDecoder {
   }
 
   // translation/decoding/cached.py: CachedDecoder.step
-  // The output layer is the table of the embeddings: the two are tied.
+  // The output layer has no bias: a logit is the product of the vector and a row of its matrix.
   step(token) {
-    const { target_embeddings: embedded, positions, decoder } = this.model;
+    const { target_embeddings: embedded, positions, decoder, output } = this.model;
     const crossAttention = [];
     let x = add(embeddings(embedded, [token]), [positions[this.length]]);
     decoder.layers.forEach((layer, number) => {
       x = this.through(layer, number, x, crossAttention);
     });
     this.length += 1;
-    const [last] = layerNorm(decoder.norm, x);
-    return { logits: embedded.table.weight.map((row) => dot(row, last)), crossAttention };
+    const [last] = finalNorm(decoder, x);
+    return { logits: output.weight.map((row) => dot(row, last)), crossAttention };
   }
 
   // translation/decoding/cached.py: CachedLayer.step

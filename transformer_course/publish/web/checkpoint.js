@@ -12,7 +12,7 @@ class Translator {
   }
 
   // translation/translator.py: Translator.translate
-  // It takes words, and hands out a French word as soon as it is known.
+  // It takes words, and hands out a word of the translation as soon as it is known.
   *translate(words) {
     const { EOS, UNK } = this.special;
     const ids = words.map((word) => (this.knows(word) ? this.source.indexOf(word) : UNK));
@@ -26,22 +26,23 @@ class Translator {
   }
 }
 
-// translation/text.py: WordTokenizer.tokens
-// The toy language has neither capitals nor punctuation, so it does not need spaCy's rules: a word
-// is a run of letters and digits, which may hold apostrophes and hyphens.
+// translation/corpora/vocabulary.py: WordTokenizer.tokens
+// A translator that knows neither capitals nor punctuation does not need spaCy's rules: a word is a
+// run of letters and digits, which may hold apostrophes and hyphens.
 function splitWords(text) {
   const word = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
   return text.normalize("NFC").toLowerCase().match(word) ?? [];
 }
 
-// translation/text.py: WordTokenizer.decode
+// translation/corpora/vocabulary.py: WordTokenizer.decode
 // Of Moses' rules it needs one: nothing stands between *l'* and the word behind it.
 function joinWords(words) {
   return words.join(" ").replaceAll("' ", "'");
 }
 
 // A weight's name is its path: "encoder.layers.0.feed_forward.expand.weight" becomes
-// model.encoder.layers[0].feed_forward.expand.weight. A matrix becomes an array of rows.
+// model.encoder.layers[0].feed_forward.expand.weight. A matrix becomes an array of rows. A table
+// that parts share comes once, under the name of the first.
 function modelOf(config, shapes, weights) {
   const bytes = Uint8Array.from(atob(weights), (character) => character.charCodeAt(0));
   const numbers = Float32Array.from(new Uint16Array(bytes.buffer), fromHalf);
@@ -56,10 +57,10 @@ function modelOf(config, shapes, weights) {
   }
   for (const stack of [model.encoder, model.decoder]) {
     stack.layers = Object.values(stack.layers);
-    for (const { self_attention, cross_attention = {} } of stack.layers) {
-      self_attention.heads = cross_attention.heads = config.heads;
-    }
+    for (const part of stack.layers.flatMap(Object.values)) part.config = config;
   }
+  model.target_embeddings ??= model.source_embeddings;
+  model.output ??= model.target_embeddings.table;
   return model;
 }
 

@@ -1,0 +1,171 @@
+"""A published page opens from disk, asks for nothing, and says what Python says."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from tests.browser.conftest import served, watched
+from tests.browser.test_book import PHONE, violations
+from transformer_course.model.transformer import TYINGS, evaluating
+from transformer_course.publish import page as publishing
+from transformer_course.publish import write_page
+from transformer_course.translation import RECIPES, Translator, toy_checkpoint, toy_corpus
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.vocabulary import BOS, EOS
+from transformer_course.translation.training.runs import Run
+
+SENTENCES = 200
+STILL = {"reduced_motion": "reduce"}
+TRANSLATE_ALL = """sentences => {
+    const translator = new Translator(CHECKPOINT);
+    return sentences.map(sentence => {
+        const steps = [...translator.translate(splitWords(sentence))];
+        return joinWords(steps.filter(step => !step.ends).map(step => step.word));
+    });
+}"""
+LOGITS = """([source, target]) => {
+    const { model } = new Translator(CHECKPOINT);
+    const decoder = new CachedDecoder(model, encode(model, source));
+    return target.map(token => [...decoder.step(token).logits]);
+}"""
+# One vocabulary for both languages, which three-way tying needs.
+PAIRS = [SentencePair("the cat sleeps", "the cat sleeps")]
+SIZES = {"d_model": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "d_ff": 12}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    """Draw the toy corpus once for all tests: it takes seconds."""
+    corpus = toy_corpus()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publishing, "toy_corpus", lambda: corpus)
+        yield corpus
+
+
+@pytest.fixture(scope="module")
+def toy_page(corpus, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "toy.html"
+    write_page(toy_checkpoint(), path)
+    return path
+
+
+@pytest.fixture
+def opens(browser):
+    """Return a context manager: a page on disk, opened in a new window."""
+
+    @contextmanager
+    def opened(path, **options) -> Iterator:
+        with browser.new_context(**STILL, **options) as context:
+            visit = watched(context, path.name, None)
+            visit.page.goto(path.as_uri())
+            yield visit
+            assert visit.complaints == []
+            assert visit.strangers == []
+            assert visit.paths == {str(path)}
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.load(toy_checkpoint())
+
+
+def random_run(folder, **choices):
+    """Write a run with random weights, which half precision holds as they are."""
+    translator = Translator.from_pairs(PAIRS, ("en", "fr"), **(SIZES | choices))
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in translator.model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+            parameter.copy_(parameter.half())
+    translator.save(folder)
+    Run("multi30k", RECIPES["multi30k"]).write(folder)
+    return translator
+
+
+def test_200_sentences_are_translated_as_in_python(opens, toy_page, corpus, translator):
+    splits = (corpus.split(split) for split in ("test", "test_combinations"))
+    pairs = [pair for split in splits for pair in random.Random(0).sample(split, SENTENCES // 2)]
+    sentences = [pair.source for pair in pairs]
+    with opens(toy_page) as visit:
+        assert visit.page.evaluate(TRANSLATE_ALL, sentences) == translator.translate(sentences)
+
+
+@pytest.mark.parametrize("tying", TYINGS)
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_every_choice_gives_the_logits_of_python(opens, tmp_path, norm_first, tying):
+    translator = random_run(tmp_path, norm_first=norm_first, tying=tying)
+    write_page(tmp_path, tmp_path / "page.html")
+    source, target = [4, 5, 6, EOS], [BOS, 6, 4, 5]
+    with evaluating(translator.model):
+        (expected,) = translator.model(torch.tensor([source]), torch.tensor([target]))
+    with opens(tmp_path / "page.html") as visit:
+        here = torch.tensor(visit.page.evaluate(LOGITS, [source, target]))
+    torch.testing.assert_close(here, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_page_opens_with_an_example_and_its_picture(opens, toy_page, translator):
+    with opens(toy_page) as visit:
+        source = visit.page.get_by_label("English sentence").input_value()
+        assert visit.page.title() == "A translator from English into French"
+        expect(visit.page.locator("#live-translation")).to_have_text(
+            translator.translate([source])[0]
+        )
+        expect(visit.page.locator("#live-grid")).to_be_visible()
+
+
+def test_without_examples_the_page_waits_for_a_sentence(opens, tmp_path):
+    random_run(tmp_path, max_len=6)
+    write_page(tmp_path, tmp_path / "page.html")
+    with opens(tmp_path / "page.html") as visit:
+        page = visit.page
+        expect(page.locator("#live-input")).to_have_value("")
+        expect(page.locator("#live-picture")).to_be_hidden()
+        expect(page.get_by_role("button", name="Another example")).to_be_hidden()
+        page.locator("#live-input").fill("the cat sleeps")
+        page.locator("#live-input").press("Enter")
+        expect(page.locator("#live-picture")).to_be_visible()
+        page.locator("#live-input").fill("the cat sleeps the cat sleeps")  # more than it can read
+        page.locator("#live-input").press("Enter")
+        expect(page.locator("#live-status")).to_contain_text("at most 5 words")
+
+
+def test_keyboard_reaches_everything(opens, toy_page):
+    with opens(toy_page) as visit:
+        page = visit.page
+        page.keyboard.press("Tab")
+        expect(page.locator("#live-input")).to_be_focused()
+        page.keyboard.type("the queen sings")
+        page.keyboard.press("Enter")
+        expect(page.locator("#live-translation")).to_have_text("la reine chante")
+        for name in ("button[type=submit]", "#live-example", "#live-view", ".grid", "summary"):
+            page.keyboard.press("Tab")
+            expect(page.locator(name)).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_grave_violation(opens, toy_page, scheme):
+    with opens(toy_page, color_scheme=scheme) as visit:
+        assert violations(visit.page) == []
+        background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_page_fits_a_phone(opens, toy_page):
+    with opens(toy_page, viewport=PHONE) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_a_web_server_is_asked_for_the_page_alone(browser, toy_page):
+    with served(toy_page.parent) as address, browser.new_context() as context:
+        requests = []
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(f"{address}/toy.html")
+        page.wait_for_load_state("networkidle")
+        assert [url for url in requests if not url.startswith("data:")] == [f"{address}/toy.html"]

@@ -1,0 +1,98 @@
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import TOY, Run
+from transformer_course.publish import page
+from transformer_course.translation.training import runs
+
+Fails = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def few_examples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "toy_corpus", lambda: TOY)
+    monkeypatch.setattr(page, "EXAMPLES", 2)
+
+
+@pytest.fixture(scope="module")
+def subwords(small_recipes: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run on sub-words, only to be read."""
+    folder = tmp_path_factory.mktemp("runs")
+    translator = page.Translator.from_pairs(
+        TOY.split("train"), ("en", "fr"), subwords=60, d_model=8, heads=2, d_ff=8, max_len=12
+    )
+    translator.save(folder)
+    runs.Run("toy", runs.recipe_for("toy")).write(folder)
+    return folder
+
+
+def test_publish_writes_a_page(run: Run, trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    status, output, error = run("publish", trained, path)
+    assert (status, error) == (0, "")
+    assert output.startswith(f"{path}: {path.stat().st_size / 1e3:.0f} kB; open it in a browser")
+    html = path.read_text(encoding="utf-8")
+    assert "trained for 6 steps on the corpus “toy”" in html
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_page_is_replaced(run: Run, trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.HTM"
+    path.write_text("yesterday's", encoding="utf-8")
+    assert run("publish", trained, path)[0] == 0
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_run_that_has_not_ended_is_called_so(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(trained, tmp_path / "run")
+    runs.Run.read(folder).write(folder)
+    assert run("publish", folder, tmp_path / "page.html")[0] == 0
+    assert "not yet trained to the end" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["page.txt", "page", "my_transformer.py"])
+def test_other_files_are_not_touched(
+    fails: Fails, trained: Path, tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / name
+    path.write_text("mine", encoding="utf-8")
+    assert f"must end in .html; got '{name}'" in fails("publish", trained, path)
+    assert path.read_text(encoding="utf-8") == "mine"
+
+
+def test_folder_without_a_run_is_named(fails: Fails, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert f"no run.json in {tmp_path}: this is no checkpoint" in fails("publish", tmp_path, page)
+    assert f"no run.json in {page}: this is no" in fails("publish", page, page)
+    assert not page.exists()
+
+
+def test_missing_folder_is_named(fails: Fails, trained: Path, tmp_path: Path) -> None:
+    path = tmp_path / "missing" / "page.html"
+    assert fails("publish", trained, path) == (
+        f"transformer-course: {path}: No such file or directory.\n"
+    )
+
+
+def test_subwords_are_refused(fails: Fails, subwords: Path, tmp_path: Path) -> None:
+    error = fails("publish", subwords, tmp_path / "page.html")
+    assert "this translator was trained on sub-words" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_leaves_the_old_page(
+    fails: Fails,
+    full_disk: Callable[[int], AbstractContextManager[None]],
+    trained: Path,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "page.html"
+    path.write_text("yesterday's", encoding="utf-8")
+    with full_disk(10_000):
+        assert fails("publish", trained, path).startswith(f"transformer-course: {path}: ")
+    assert path.read_text(encoding="utf-8") == "yesterday's"
+    assert list(tmp_path.iterdir()) == [path]

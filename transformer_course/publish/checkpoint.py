@@ -1,0 +1,100 @@
+"""A translator as JavaScript reads it."""
+
+import base64
+import re
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from transformer_course.translation.corpora.vocabulary import (
+    BOS,
+    EOS,
+    PAD,
+    SPECIAL_TOKENS,
+    UNK,
+    Tokenizer,
+    WordTokenizer,
+)
+from transformer_course.translation.translator import Translator, parameters_by_name
+
+# What `splitWords` can find, or what `joinWords` can join, such as "l'".
+WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*'?")
+
+
+def checkpoint(translator: Translator) -> dict[str, Any]:
+    """Return a translator as `checkpoint.js` reads it, its weights in half precision.
+
+    Returns
+    -------
+    checkpoint
+        ``weights`` holds all numbers, one tensor behind the other in the order of ``shapes``, two
+        bytes each, the lower one first, in base64.
+
+    Raises
+    ------
+    ValueError
+        If the page cannot compute such a model or read such words, or a weight is too large for
+        half precision.
+    """
+    _check_positions(translator)
+    for tokenizer in (translator.source, translator.target):
+        _check_words(tokenizer)
+    tensors = parameters_by_name(translator.model)
+    numbers = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).half()
+    if not numbers.isfinite().all():
+        raise ValueError(
+            f"a weight lies outside half precision, which ends at {torch.finfo(torch.half).max}: "
+            f"train the translator again, with weight decay."
+        )
+    return {
+        "config": asdict(translator.model.config),
+        "special": {"PAD": PAD, "BOS": BOS, "EOS": EOS, "UNK": UNK},
+        "languages": {
+            "source": _language(translator.source),
+            "target": _language(translator.target),
+        },
+        "source": translator.source.vocabulary.tokens,
+        "target": translator.target.vocabulary.tokens,
+        "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
+        "weights": base64.b64encode(numbers.numpy().astype("<f2").tobytes()).decode("ascii"),
+    }
+
+
+def language_name(code: str) -> str:
+    """Return the English name of a language that a word tokeniser knows."""
+    import spacy  # here, because it takes two seconds
+
+    return spacy.util.get_lang_class(code).__name__
+
+
+def _language(tokenizer: Tokenizer) -> dict[str, str]:
+    return {"code": tokenizer.language, "name": language_name(tokenizer.language)}
+
+
+def _check_positions(translator: Translator) -> None:
+    positions = translator.model.config.positions
+    if positions != "sinusoidal":
+        raise ValueError(
+            f"a page computes sinusoidal positions, and this translator has {positions} ones: "
+            f"train one with positions='sinusoidal'."
+        )
+
+
+def _check_words(tokenizer: Tokenizer) -> None:
+    if not isinstance(tokenizer, WordTokenizer):
+        raise ValueError(
+            "a page reads words, and this translator was trained on sub-words: publish one that "
+            "was trained on words, such as one of the corpus toy."
+        )
+    words = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
+    strange = next((word for word in words if not _is_readable(word)), None)
+    if strange is not None:
+        raise ValueError(
+            f"a page reads words in small letters without punctuation, and this translator knows "
+            f"{strange!r}: publish one that was trained on such words, as on the corpus toy."
+        )
+
+
+def _is_readable(word: str) -> bool:
+    return bool(WORD.fullmatch(word)) and word == word.lower()

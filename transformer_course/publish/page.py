@@ -1,0 +1,126 @@
+"""The page: the translator's script, what the reader sees of it, and what it was made from."""
+
+import json
+import random
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgb
+
+from transformer_course import __version__
+from transformer_course.files import write_text
+from transformer_course.plots.theme import SEQUENTIAL
+from transformer_course.publish.checkpoint import checkpoint, language_name
+from transformer_course.translation.corpora.toy_language import toy_corpus
+from transformer_course.translation.corpora.vocabulary import SPECIAL_TOKENS
+from transformer_course.translation.training.runs import Run, steps_trained
+from transformer_course.translation.translator import Translator, parameters_by_name
+
+WEB = Path(__file__).parent / "web"
+"""The folder with scripts, styles and HTML, which the course's book uses too."""
+SCRIPTS = ("translator.js", "checkpoint.js", "view.js")
+"""They follow the data, in this order."""
+STYLES = ("page.css", "translator.css")
+PAGE_SUFFIXES = (".html", ".htm")
+EXAMPLES = 20
+SHADES = 101
+"""Colours of the attention weights 0.00, 0.01 ... 1.00."""
+
+
+def write_page(folder: Path, path: Path) -> None:
+    """Write a page that translates with the weights of a run; a page already there is replaced.
+
+    Parameters
+    ----------
+    folder
+        What ``transformer-course train --output`` wrote.
+    path
+        The page, which needs no other file and no network.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder holds no run, or a damaged one.
+    ValueError
+        If the page's name does not end in ``.html``, or as
+        :func:`~transformer_course.publish.checkpoint.checkpoint`.
+    OSError
+        If the page cannot be written; what was there before is untouched.
+    """
+    # Browsers show other files as text. And whoever mixes names up loses no file of another kind.
+    if path.suffix.lower() not in PAGE_SUFFIXES:
+        raise ValueError(f"the name of a page must end in .html; got {path.name!r}.")
+    run = Run.read(folder)
+    translator = Translator.load(folder)
+    examples = toy_examples() if run.corpus == "toy" else []
+    scripts = [data_script(translator, examples), *(_read(name) for name in SCRIPTS)]
+    source, target = translator.source.language, translator.target.language
+    html = Template(_read("page.html")).substitute(
+        title=f"A translator from {language_name(source)} into {language_name(target)}",
+        style="\n".join(_read(name) for name in STYLES),
+        words=f"{len(translator.source.vocabulary) - len(SPECIAL_TOKENS):,}",
+        translator=widget(source, target),
+        origin=_origin(translator, run, steps_trained(folder)),
+        scripts="\n".join(f"<script>\n{script}</script>" for script in scripts),
+    )
+    write_text(path, html)
+
+
+def widget(source: str, target: str) -> str:
+    """Return the HTML of what the reader uses, for two languages by their codes."""
+    return Template(_read("translator.html")).substitute(
+        source_code=source,
+        source_name=language_name(source),
+        target_code=target,
+        target_name=language_name(target),
+    )
+
+
+def data_script(translator: Translator, examples: list[str]) -> str:
+    """Return the script that brings a translator and what the page shows beside it."""
+    constants = {"CHECKPOINT": checkpoint(translator), "EXAMPLES": examples, "SHADES": shades()}
+    return "".join(f"const {name} = {_json(value)};\n" for name, value in constants.items())
+
+
+def toy_examples() -> list[str]:
+    """Return sentences of the toy corpus' test split, always the same ones."""
+    pairs = toy_corpus().split("test")
+    return [pair.source for pair in random.Random(0).sample(pairs, EXAMPLES)]
+
+
+def shades() -> list[tuple[str, str]]:
+    """Return the colour of a cell for each weight, and the colour of figures on it.
+
+    On the course's ink or white, figures on the middle shades would fall short of a contrast of
+    4.5 (WCAG AA); black or white always reaches it.
+    """
+    colours = [to_hex(colour) for colour in mpl.colormaps[SEQUENTIAL].resampled(SHADES).colors]
+    return [(colour, _figures_on(colour)) for colour in colours]
+
+
+def _figures_on(colour: str) -> str:
+    # Relative luminance as in WCAG 2; black and white are equally far from 0.179.
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if luminance > 0.179 else "#ffffff"
+
+
+def _origin(translator: Translator, run: Run, steps: int | None) -> str:
+    """Say what the page was made from."""
+    parameters = sum(tensor.numel() for tensor in parameters_by_name(translator.model).values())
+    trained = "not yet trained to the end" if steps is None else f"trained for {steps:,} steps"
+    return (
+        f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”. "
+        f"Made with the Transformer course, version {__version__}."
+    )
+
+
+def _json(content: Any) -> str:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")  # in a page, "</script>" would end the script
+
+
+def _read(name: str) -> str:
+    return (WEB / name).read_text(encoding="utf-8")
