@@ -9,14 +9,25 @@ from importlib import metadata
 from IPython.display import display
 
 from transformer_course.syllabus import colab_link
+from transformer_course.workspace.outline import standing
 
 
-def setup() -> None:
-    """Prepare a lesson: the theme of the pictures, and charts that this front end can show."""
+def setup(lesson: str = "") -> None:
+    """Prepare a lesson: the theme of the pictures, and charts that this front end can show.
+
+    Parameters
+    ----------
+    lesson
+        Its name, such as ``02_attention``. With it, the set-up says how far the reader is in the
+        lesson, and what is next.
+    """
     # Importing the pictures registers their theme and their renderer.
     import transformer_course.plots  # noqa: F401
 
-    print("Ready.")
+    if lesson:
+        display(standing(lesson))
+    else:
+        print("Ready.")
 
 
 def lesson_address(lesson: str) -> str:
