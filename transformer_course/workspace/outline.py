@@ -37,7 +37,8 @@ class Exercise:
     @property
     def title(self) -> str:
         """What the exercise is called in a sentence, such as "exercise 2, padding_mask"."""
-        return self.heading.replace(":", ",").replace("Exercise", "exercise")
+        kind, name = self.heading.split(": ")
+        return f"{kind.lower()}{', ' if kind[-1].isdigit() else ' '}{name}"
 
     @property
     def anchor(self) -> str:
