@@ -4,11 +4,15 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
+from pathlib import Path
 
 from IPython.display import display
 
+from transformer_course.own.location import RECORDS
 from transformer_course.syllabus import colab_link
+from transformer_course.workspace import home
 from transformer_course.workspace.outline import standing
 
 
@@ -24,10 +28,13 @@ def setup(lesson: str = "") -> None:
     # Importing the pictures registers their theme and their renderer.
     import transformer_course.plots  # noqa: F401
 
-    if lesson:
-        display(standing(lesson))
-    else:
+    if not lesson:
         print("Ready.")
+        return
+    if (Path.cwd() / RECORDS).is_dir():
+        with suppress(OSError):  # a lesson works without its home page
+            home.write(Path.cwd())
+    display(standing(lesson))
 
 
 def lesson_address(lesson: str) -> str:
