@@ -2,12 +2,6 @@
 BIN := .venv/bin
 LEARNER := .venv/.lab-installed
 AUTHOR := .venv/.all-installed
-FIRST_LESSON := $(notdir $(firstword $(sort $(wildcard notebooks/*.ipynb))))
-# The settings keep JupyterLab from asking about its own news. As root, the usual user of a
-# container, it refuses to run unless it is told to.
-LAB := --log-level=ERROR --LabApp.default_url=/lab/tree/$(FIRST_LESSON) \
-	--LabApp.app_settings_dir=tools/jupyterlab \
-	$(if $(filter 0,$(shell id -u)),--allow-root)
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
 
@@ -15,7 +9,7 @@ NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 .PHONY: help lab student test test-all lowest hosted lint book links notebooks stamp dist bench results
 
 help:
-	@echo "make lab        open the course in JupyterLab"
+	@echo "make lab        open the lessons in JupyterLab, to work in them, in my-course/"
 	@echo "make student    write the lessons without their solutions, for a class, into student/"
 	@echo "make test       check everything: code, book, notebooks; ten minutes"
 	@echo "make test-all   the same, with all that takes longer; an hour"
@@ -31,8 +25,7 @@ help:
 	@echo "make dist       build the package for a release, into dist/"
 
 lab: $(LEARNER)
-	@echo "Opening JupyterLab; without a browser, open the address below. Ctrl-C ends it."
-	@$(BIN)/python -m jupyterlab $(LAB) notebooks
+	@$(BIN)/transformer-course lab
 
 student: $(LEARNER)
 	@$(BIN)/python -m tools.student student

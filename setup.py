@@ -1,10 +1,13 @@
 """The one step of the build that pyproject.toml cannot say: the package ships the lessons."""
 
-import json
+import runpy
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
+
+# By its path, because the package cannot be imported before it is built.
+COPIES = runpy.run_path("transformer_course/workspace/copies.py")
 
 
 class BuildWithLessons(build_py):
@@ -17,13 +20,9 @@ class BuildWithLessons(build_py):
             return
         folder = Path(self.build_lib) / "transformer_course" / "lessons"
         folder.mkdir(parents=True, exist_ok=True)
-        for notebook in Path("notebooks").glob("*.ipynb"):
-            content = json.loads(notebook.read_text(encoding="utf-8"))
-            for cell in content["cells"]:
-                if cell["cell_type"] == "code":
-                    cell |= {"outputs": [], "execution_count": None}
-            text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-            (folder / notebook.name).write_text(text, encoding="utf-8", newline="\n")
+        for lesson in Path("notebooks").glob("*.ipynb"):
+            text = COPIES["notebook_text"](COPIES["lesson_copy"](lesson))
+            (folder / lesson.name).write_text(text, encoding="utf-8", newline="\n")
 
 
 setup(cmdclass={"build_py": BuildWithLessons})

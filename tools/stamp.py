@@ -47,8 +47,8 @@ def links_cell(name: str) -> str:
     return f"[Open in Colab]({colab}) | [Open in Kaggle]({kaggle})"
 
 
-def setup_cell() -> str:
-    """Return the one line that every lesson starts with.
+def setup_cell(name: str) -> str:
+    """Return the one line that a lesson starts with.
 
     It does nothing where the package is installed, and installs it elsewhere (Colab, Kaggle).
     """
@@ -59,7 +59,7 @@ def setup_cell() -> str:
         "import sys; from importlib.util import find_spec; "
         'find_spec("transformer_course") or '
         f"""get_ipython().system("{install} || echo '{advice}'"); """
-        "from transformer_course.notebook import setup; setup()"
+        f'from transformer_course.notebook import setup; own = setup("{name}")'
     )
 
 
@@ -71,7 +71,7 @@ def stamp_cells(notebook: NotebookNode, name: str) -> None:
     ValueError
         If the lesson does not have exactly one cell of each tag.
     """
-    for tag, source in (("links", links_cell(name)), ("install", setup_cell())):
+    for tag, source in (("links", links_cell(name)), ("install", setup_cell(name))):
         cells = [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
         if len(cells) != 1:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The command ``transformer-course``: train, evaluate, translate, publish, grade, doctor."""
+"""The command ``transformer-course``: lab, train, evaluate, translate, publish, grade, doctor."""
 
 import argparse
 import io
@@ -10,24 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from transformer_course import __version__, doctor
+from transformer_course import __version__
 from transformer_course.files import write_text
-from transformer_course.translation.corpora.text_files import BLANK, read_pairs
-from transformer_course.translation.evaluation.evaluate import evaluate
-from transformer_course.translation.training.data_parallel import join_world
-from transformer_course.translation.training.precision import PRECISIONS
-from transformer_course.translation.training.recipes import RECIPES, recipe_for
-from transformer_course.translation.training.runs import (
-    RUN_FILE,
-    TEXT_NAMES,
-    Run,
-    make_output_folder,
-)
-from transformer_course.translation.translator import Translator
+from transformer_course.workspace.lab import open_lab
+from transformer_course.workspace.update import DEFAULT
+
+# What needs PyTorch is imported where it is used: it takes seconds, which `lab` does not wait for.
+if TYPE_CHECKING:
+    from transformer_course.translation.training.runs import Run
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
@@ -42,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mend, 130 after Ctrl-C.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    arguments, behind = _split_off(arguments)
     options = _parser().parse_args(arguments)
+    options.behind = behind
     options.command_line = shlex.join(["transformer-course", *arguments])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # elsewhere, such as in a test, it is no file
@@ -64,6 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what comes before ``--`` and, meant for JupyterLab, behind it."""
+    if "--" not in arguments or arguments[0] != "lab":
+        return list(arguments), []
+    end = arguments.index("--")
+    return list(arguments[:end]), list(arguments[end + 1 :])
+
+
 def _sentence(error: Exception) -> str:
     """Return the error's message in one line."""
     if isinstance(error, OSError) and error.filename is not None:
@@ -79,9 +83,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
+    lab = commands.add_parser("lab", help="open the lessons in JupyterLab, to work in them")
+    lab.set_defaults(command=_lab)
+    lab.add_argument("folder", nargs="?", type=Path, help=f"where to work; {DEFAULT} if not given")
+    lab.epilog = "Arguments behind -- are passed to JupyterLab, such as -- --no-browser."
+
     train = commands.add_parser("train", help="train a translator")
     train.set_defaults(command=_train)
-    train.add_argument("--corpus", help=f"one of {', '.join(RECIPES)}; toy if not given")
+    train.add_argument("--corpus", help="toy, files, multi30k or wmt14; toy if not given")
     train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
     train.add_argument("--target", type=Path, help="its translation, line by line (files)")
     train.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
@@ -93,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--steps", type=int, help="updates of the weights")
     train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
-    train.add_argument("--precision", help=f"{', '.join(PRECISIONS)} (the last for graphics cards)")
+    train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)
@@ -135,7 +144,14 @@ def _add_beam(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam", type=int, default=1, help="hypotheses kept; 1 is greedy")
 
 
+def _lab(options: argparse.Namespace) -> None:
+    open_lab(options.folder, options.behind)
+
+
 def _train(options: argparse.Namespace) -> None:
+    from transformer_course.translation.training.data_parallel import join_world
+    from transformer_course.translation.training.runs import Run, make_output_folder
+
     with join_world() as world:
         if options.resume:
             _refuse_settings(options)
@@ -175,6 +191,8 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_settings(options: argparse.Namespace) -> None:
+    from transformer_course.translation.training.runs import RUN_FILE, TEXT_NAMES
+
     given = _given(options, ("corpus", *TEXT_NAMES, *SETTINGS))
     if given:
         raise ValueError(
@@ -183,7 +201,10 @@ def _refuse_settings(options: argparse.Namespace) -> None:
         )
 
 
-def _requested_run(options: argparse.Namespace) -> Run:
+def _requested_run(options: argparse.Namespace) -> "Run":
+    from transformer_course.translation.training.recipes import recipe_for
+    from transformer_course.translation.training.runs import TEXT_NAMES, Run
+
     corpus = options.corpus or "toy"
     recipe = recipe_for(corpus)
     training = replace(recipe.training, **_given(options, SETTINGS))
@@ -192,6 +213,11 @@ def _requested_run(options: argparse.Namespace) -> Run:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
+    from transformer_course.translation.corpora.text_files import BLANK, read_pairs
+    from transformer_course.translation.evaluation.evaluate import evaluate
+    from transformer_course.translation.training.runs import Run
+    from transformer_course.translation.translator import Translator
+
     if (options.source is None) != (options.reference is None):
         raise ValueError("--source and --reference belong together: give both files or neither.")
     translator = Translator.load(options.checkpoint)
@@ -207,6 +233,8 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _translate(options: argparse.Namespace) -> None:
+    from transformer_course.translation.translator import Translator
+
     translator = Translator.load(options.checkpoint)
     lines = iter(options.sentences) if options.sentences else _standard_input()
     # disable=None shows it in a terminal only.
@@ -227,7 +255,6 @@ def _publish(options: argparse.Namespace) -> None:
 
 
 def _grade(options: argparse.Namespace) -> None:
-    # Here, because the exercises take seconds to import, which no other command needs.
     from transformer_course import grading
 
     limits = grading.Limits(options.seconds, options.memory)
@@ -244,6 +271,8 @@ def _grade(options: argparse.Namespace) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    from transformer_course import doctor
+
     findings = doctor.examine()
     for finding in findings:
         print(f"{'!!' if finding.advice else 'ok'}  {finding.subject}: {finding.found}")

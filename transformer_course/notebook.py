@@ -4,19 +4,48 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
+from pathlib import Path
+from types import ModuleType
 
 from IPython.display import display
 
+from transformer_course.own.location import RECORDS
+from transformer_course.own.session import begin
 from transformer_course.syllabus import colab_link
+from transformer_course.workspace import home
+from transformer_course.workspace.outline import standing
 
 
-def setup() -> None:
-    """Prepare a lesson: the theme of the pictures, and charts that this front end can show."""
+def setup(lesson: str = "") -> ModuleType:
+    """Prepare a lesson: the theme of the pictures, and charts that this front end can show.
+
+    From now on right answers join the learner's ``my_transformer.py``.
+
+    Parameters
+    ----------
+    lesson
+        Its name, such as ``02_attention``. With it, the set-up says how far the reader is in the
+        lesson, and what is next.
+
+    Returns
+    -------
+    own
+        That file as a module.
+    """
     # Importing the pictures registers their theme and their renderer.
     import transformer_course.plots  # noqa: F401
 
-    print("Ready.")
+    own = begin()
+    if not lesson:
+        print("Ready.")
+        return own
+    if (Path.cwd() / RECORDS).is_dir():
+        with suppress(OSError):  # a lesson works without its home page
+            home.write(Path.cwd())
+    display(standing(lesson))
+    return own
 
 
 def lesson_address(lesson: str) -> str:

@@ -10,9 +10,9 @@ from filelock import FileLock
 
 from transformer_course.files import write_text
 from transformer_course.own import sections
+from transformer_course.own.location import NAME
 from transformer_course.own.modules import module_of
 
-NAME = "my_transformer.py"
 HISTORY = "my_transformer.history"
 LOCK_SECONDS = 10
 

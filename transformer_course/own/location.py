@@ -5,7 +5,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from transformer_course.own.file import NAME
+NAME = "my_transformer.py"
 
 RECORDS = ".transformer-course"
 """The folder by which a workspace is known."""

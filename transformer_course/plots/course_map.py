@@ -1,11 +1,11 @@
 """The whole model as one map, each part of which leads to its lesson."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from transformer_course.plots.theme import CARD, COLOURS, FONT, INK, MUTED, SERIES, tinted
+from transformer_course.plots.theme import CARD, COLOURS, FONT, GRID, INK, MUTED, SERIES, tinted
 
 CLASS = "course-map"
 """Class of the map's element: the book finds the map by it."""
@@ -29,21 +29,29 @@ class Part:
         The lesson where the learner builds it; empty for what is no part of the model.
     colour
         The colour of its edge.
+    made_of
+        What the learner writes for it, by the names in ``my_transformer.py``.
     """
 
     name: str
     lesson: str = ""
     colour: str = MUTED
+    made_of: tuple[str, ...] = ()
 
 
-EMBEDDINGS = Part("Embeddings", "06_transformer")
-POSITIONS = Part("Positional encoding", "01_positional_encoding", COLOURS["position"])
-ADD_NORM = Part("Add and layer norm", "05_layers")
-FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SUBLAYER)
+EMBEDDINGS = Part("Embeddings", "06_transformer", made_of=("Embeddings",))
+POSITIONS = Part(
+    "Positional encoding",
+    "01_positional_encoding",
+    COLOURS["position"],
+    ("sinusoidal_encoding", "SinusoidalPositionalEncoding"),
+)
+ADD_NORM = Part("Add and layer norm", "05_layers", made_of=("layer_norm", "add_norm"))
+FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SUBLAYER, ("FeedForward",))
 
 BEFORE_ENCODER = (Part("English: the cat sleeps"), EMBEDDINGS, POSITIONS)
 ENCODER_LAYER = (
-    Part("Self-attention", "02_attention", SUBLAYER),
+    Part("Self-attention", "02_attention", SUBLAYER, ("scaled_dot_product_attention",)),
     ADD_NORM,
     FEED_FORWARD,
     ADD_NORM,
@@ -53,22 +61,39 @@ AFTER_ENCODER = (
         "Memory: a vector for each English word, which every cross-attention reads",
         "05_layers",
         COLOURS["memory"],
+        ("EncoderLayer", "Encoder"),
     ),
 )
 BEFORE_DECODER = (Part("French so far: le chat"), EMBEDDINGS, POSITIONS)
 DECODER_LAYER = (
-    Part("Masked self-attention, in several heads", "03_multi_head_attention", SUBLAYER),
+    Part(
+        "Masked self-attention, in several heads",
+        "03_multi_head_attention",
+        SUBLAYER,
+        ("causal_mask", "target_mask", "MultiHeadAttention"),
+    ),
     ADD_NORM,
-    Part("Cross-attention: reads the memory", "03_multi_head_attention", COLOURS["memory"]),
+    Part(
+        "Cross-attention: reads the memory",
+        "03_multi_head_attention",
+        COLOURS["memory"],
+        ("MultiHeadAttention",),
+    ),
     ADD_NORM,
     FEED_FORWARD,
     ADD_NORM,
 )
 AFTER_DECODER = (
-    Part("Output layer: a score for each French word", "06_transformer"),
-    Part("Softmax: the next word is dort", "00_start_here"),
+    Part(
+        "Output layer: a score for each French word", "06_transformer", made_of=("output_logits",)
+    ),
+    Part("Softmax: the next word is dort", "00_start_here", made_of=("softmax",)),
 )
-TRAINING = Part("Training: from random numbers to a translator", "07_toy_translation")
+TRAINING = Part(
+    "Training: from random numbers to a translator",
+    "07_toy_translation",
+    made_of=("collate", "masked_mean", "smoothed_cross_entropy", "noam", "training_step"),
+)
 
 TITLE = "Each part of the model leads to the lesson where you build it"
 DESCRIPTION = (
@@ -90,7 +115,7 @@ class CourseMap:
         return DESCRIPTION
 
 
-def course_map(address: Address) -> CourseMap:
+def course_map(address: Address, yours: Collection[str] | None = None) -> CourseMap:
     """Draw the whole model; each part of it is a link to the lesson where it is built.
 
     Parameters
@@ -98,12 +123,19 @@ def course_map(address: Address) -> CourseMap:
     address
         Gives the address of a lesson's notebook, such as
         :func:`transformer_course.notebook.lesson_address`.
+    yours
+        The parts of ``my_transformer.py`` that the learner wrote: what is made of them is lit.
+        None draws a map without a learner.
     """
+
+    def box(part: Part, style: str = "") -> str:
+        return _box(part, address, yours, style)
+
     encoder = _column(
-        "Encoder: reads", BEFORE_ENCODER, "encoder layer", ENCODER_LAYER, AFTER_ENCODER, address
+        "Encoder: reads", BEFORE_ENCODER, "encoder layer", ENCODER_LAYER, AFTER_ENCODER, box
     )
     decoder = _column(
-        "Decoder: writes", BEFORE_DECODER, "decoder layer", DECODER_LAYER, AFTER_DECODER, address
+        "Decoder: writes", BEFORE_DECODER, "decoder layer", DECODER_LAYER, AFTER_DECODER, box
     )
     columns = _element("div", encoder + decoder, "display:flex;flex-wrap:wrap;gap:20px")
     style = (
@@ -111,7 +143,7 @@ def course_map(address: Address) -> CourseMap:
         "padding:14px;margin:0;max-width:640px;box-sizing:border-box"
     )
     title = _element("div", TITLE, "font-weight:bold;font-size:15px;margin-bottom:12px")
-    figure = title + columns + _box(TRAINING, address, "margin-top:14px")
+    figure = title + columns + box(TRAINING, "margin-top:14px")
     label = escape(DESCRIPTION)
     return CourseMap(
         f'<figure class="{CLASS}" role="group" aria-label="{label}" style="{style}">'
@@ -125,21 +157,21 @@ def _column(
     layer: str,
     repeated: Sequence[Part],
     after: Sequence[Part],
-    address: Address,
+    box: Callable[[Part], str],
 ) -> str:
     note = _element("div", f"{layer}, six times", f"color:{MUTED};margin-bottom:6px")
     stack = _element(
         "div",
-        note + _chain(repeated, address),
+        note + _chain(repeated, box),
         f"border:1.5px dashed {MUTED};border-radius:8px;padding:8px",
     )
     heading = _element("div", title, "font-weight:bold;margin-bottom:8px")
-    parts = _arrow().join([_chain(before, address), stack, _chain(after, address)])
+    parts = _arrow().join([_chain(before, box), stack, _chain(after, box)])
     return _element("div", heading + parts, "flex:1 1 240px")
 
 
-def _chain(parts: Sequence[Part], address: Address) -> str:
-    return _arrow().join(_box(part, address) for part in parts)
+def _chain(parts: Sequence[Part], box: Callable[[Part], str]) -> str:
+    return _arrow().join(map(box, parts))
 
 
 def _arrow() -> str:
@@ -147,9 +179,12 @@ def _arrow() -> str:
     return f"{arrow}\u2193</div>"
 
 
-def _box(part: Part, address: Address, style: str = "") -> str:
+def _box(part: Part, address: Address, yours: Collection[str] | None, style: str) -> str:
+    written = [name for name in part.made_of if name in (yours or ())]
+    dark = yours is not None and part.lesson and not written
+    colour, filling = (GRID, CARD) if dark else (part.colour, tinted(part.colour))
     box = (
-        f"border:1.5px solid {part.colour};border-radius:6px;background:{tinted(part.colour)};"
+        f"border:1.5px solid {colour};border-radius:6px;background:{filling};"
         f"padding:4px 8px;text-align:center;{style}"
     )
     if not part.lesson:
@@ -160,7 +195,16 @@ def _box(part: Part, address: Address, style: str = "") -> str:
     anchor = (
         f'<a href="{escape(address(part.lesson))}" style="{link}">{escape(part.name)}{where}</a>'
     )
-    return _element("div", anchor, box)
+    return _element("div", anchor + _share(written, part), box)
+
+
+def _share(written: Sequence[str], part: Part) -> str:
+    """Say how much of a part is the learner's, if anything is."""
+    if not written:
+        return ""
+    whole = len(written) == len(part.made_of)
+    words = "\u2713 yours" if whole else f"{len(written)} of {len(part.made_of)} yours"
+    return _element("div", words, f"color:{INK};font-size:12px;font-weight:bold")
 
 
 def _element(tag: str, content: str, style: str) -> str:

@@ -1,0 +1,1 @@
+"""The learner's folder: working copies of the lessons, kept up to date, and JupyterLab in it."""
