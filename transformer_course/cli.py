@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,12 +17,14 @@ from tqdm import tqdm
 
 from transformer_course import __version__
 from transformer_course.files import write_text
+from transformer_course.own.location import NAME
 from transformer_course.workspace.lab import open_lab
 from transformer_course.workspace.update import DEFAULT
 
 # What needs PyTorch is imported where it is used: it takes seconds, which `lab` does not wait for.
 if TYPE_CHECKING:
     from transformer_course.translation.training.runs import Run
+    from transformer_course.translation.training.trainer import MakeLoss
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
@@ -98,11 +101,23 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
     train.add_argument("--sample", type=int, help="seed to draw them, not the first (wmt14)")
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
+    train.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
     train.add_argument("--steps", type=int, help="updates of the weights")
     train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
     train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
+
+    check = commands.add_parser("check", help="check all parts in a my_transformer.py")
+    check.set_defaults(command=_check)
+    check.add_argument("file", type=Path, help="my_transformer.py")
+
+    export = commands.add_parser("export", help="write a my_transformer.py that needs torch alone")
+    export.set_defaults(command=_export)
+    export.add_argument("file", type=Path, help="where to write it")
+    export.add_argument(
+        "--model", type=Path, default=Path(NAME), help=f"yours; {NAME} if not given"
+    )
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)
@@ -158,11 +173,13 @@ def _train(options: argparse.Namespace) -> None:
             run = Run.read(options.output)
         else:
             run = _requested_run(options)
-            if world.is_first:
-                make_output_folder(options.output)
+        make_loss = _loss_by_own_model(options)
+        if world.is_first and not options.resume:
+            make_output_folder(options.output)
+            _keep_model(options)
         with world.first_alone():
             corpus = run.load_corpus()
-        trainer = run.trainer(options.output, corpus, world)
+        trainer = run.trainer(options.output, corpus, world, make_loss)
         if options.resume:
             trainer.resume(options.output)
         facts = trainer.facts() | {"left_out": corpus.left_out}
@@ -173,6 +190,24 @@ def _train(options: argparse.Namespace) -> None:
         if world.is_first:
             run.write(options.output, **facts, result=result)
             print(f"{options.output}: {json.dumps(result)}")
+
+
+def _loss_by_own_model(options: argparse.Namespace) -> "MakeLoss | None":
+    """Return what makes the loss by a learner's file: the one given, or the run's own copy."""
+    kept = options.output / NAME
+    path = options.model or (kept if options.resume and kept.exists() else None)
+    if path is None:
+        return None
+    from transformer_course.own.training import loss_by
+
+    print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
+    return loss_by(path)
+
+
+def _keep_model(options: argparse.Namespace) -> None:
+    """Keep the learner's file beside the run that it determines."""
+    if options.model:
+        write_text(options.output / NAME, options.model.read_text(encoding="utf-8"))
 
 
 def _summary(facts: dict[str, Any]) -> str:
@@ -193,7 +228,7 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 def _refuse_settings(options: argparse.Namespace) -> None:
     from transformer_course.translation.training.runs import RUN_FILE, TEXT_NAMES
 
-    given = _given(options, ("corpus", *TEXT_NAMES, *SETTINGS))
+    given = _given(options, ("corpus", "model", *TEXT_NAMES, *SETTINGS))
     if given:
         raise ValueError(
             f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
@@ -210,6 +245,30 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     training = replace(recipe.training, **_given(options, SETTINGS))
     recipe = replace(recipe, training=training)
     return Run(corpus, recipe, **_given(options, TEXT_NAMES), command=options.command_line)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from transformer_course.own import examine
+
+    module, failed = examine.load(options.file), 0
+    for row in examine.rows(options.file, module):
+        verdict = row.feedback.verdict.value if row.feedback else "given"
+        print(f"{row.lesson:22} {row.name:30} {verdict}")
+        if row.feedback and not row.feedback.passed:
+            failed += 1
+            print(textwrap.indent(str(row.feedback), "    "))
+    if fault := examine.fault(module):
+        print(f"Together the parts go wrong: {fault}.")
+    return int(bool(failed or fault))
+
+
+def _export(options: argparse.Namespace) -> None:
+    from transformer_course.own.export import exported
+
+    if options.file.exists():
+        raise ValueError(f"{options.file} is there already: name a new file.")
+    write_text(options.file, exported(options.model.read_text(encoding="utf-8")))
+    print(f"{options.file}: needs torch alone; python {options.file} SOURCE TARGET trains it.")
 
 
 def _evaluate(options: argparse.Namespace) -> None:

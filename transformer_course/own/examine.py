@@ -54,9 +54,8 @@ def load(path: Path) -> ModuleType:
         raise FileError(f"{path} does not run: {type(error).__name__}: {error}") from None
 
 
-def rows(path: Path) -> Iterator[Row]:
-    """Yield what is known about each part of a file; errors are those of :func:`load`."""
-    module = load(path)
+def rows(path: Path, module: ModuleType) -> Iterator[Row]:
+    """Yield what is known about each part of a file, which :func:`load` made a module."""
     for section in sections(path.read_text(encoding="utf-8")).values():
         exercise = catalogues()[section.lesson][section.name]
         candidate = getattr(module, section.name, None)
@@ -64,12 +63,10 @@ def rows(path: Path) -> Iterator[Row]:
         yield Row(section.lesson, section.name, section.state, feedback)
 
 
-def fault(path: Path) -> str | None:
+def fault(module: ModuleType) -> str | None:
     """Say where the parts together compute something else than the course's; None if nowhere."""
     try:
-        return whole.fault(load(path))
-    except FileError:
-        raise
+        return whole.fault(module)
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -29,3 +29,8 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     if wanted == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported():
         return torch.bfloat16
     return torch.bfloat16 if wanted == "bfloat16" else torch.float32
+
+
+def half_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
+    """Return a context in which matrix products are computed in bfloat16, if that is chosen."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == torch.bfloat16)

@@ -19,7 +19,7 @@ from transformer_course.translation.corpora.wmt14 import wmt14_corpus
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.recipes import Recipe, recipe_for
 from transformer_course.translation.training.settings import TrainingSettings
-from transformer_course.translation.training.trainer import Trainer
+from transformer_course.translation.training.trainer import MakeLoss, Trainer
 from transformer_course.translation.translator import Translator
 
 RUN_FILE = "run.json"
@@ -135,6 +135,7 @@ class Run:
         output: Path | None = None,
         corpus: Corpus | None = None,
         world: World | None = None,
+        make_loss: MakeLoss | None = None,
     ) -> Trainer:
         """Build the untrained translator and its trainer, which writes to ``output`` if given."""
         corpus = corpus or self.load_corpus()
@@ -149,7 +150,7 @@ class Run:
         )
         world = world or World()
         translator.model.to(world.device)
-        return Trainer(translator, train, dev, self.recipe.training, output, world=world)
+        return Trainer(translator, train, dev, self.recipe.training, output, None, world, make_loss)
 
 
 def steps_trained(folder: Path) -> int | None:

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from transformer_course.model import Transformer
 from transformer_course.translation.corpora.batches import (
     Batch,
     length_batches,
@@ -30,13 +31,14 @@ from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.dev_split import DevSplit
 from transformer_course.translation.training.fast_loss import training_loss
 from transformer_course.translation.training.interrupts import deferred_interrupt
-from transformer_course.translation.training.precision import choose_precision
+from transformer_course.translation.training.precision import choose_precision, half_precision
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.weights import HeldWeights
 from transformer_course.translation.translator import Translator
 
 Row = dict[str, int | float]
+MakeLoss = Callable[[Transformer], Callable[[Batch, float], Tensor]]
 
 
 class Trainer:
@@ -56,6 +58,9 @@ class Trainer:
         Called with all rows of :attr:`history` so far whenever one is added.
     world
         The processes that train together; by default this one alone.
+    make_loss
+        Makes from the model what computes the loss of a batch with a smoothing; by default the
+        course's own.
 
     Attributes
     ----------
@@ -74,6 +79,7 @@ class Trainer:
         output: Path | None = None,
         watch: Callable[[list[Row]], None] | None = None,
         world: World | None = None,
+        make_loss: MakeLoss | None = None,
     ) -> None:
         if not train or not dev:
             raise ValueError(f"training needs sentences; got {len(train)} train, {len(dev)} dev.")
@@ -91,6 +97,7 @@ class Trainer:
         self.dev = DevSplit(translator, dev[: settings.dev_sentences], settings.batch_tokens)
         self.precision = choose_precision(settings.precision, translator.device)
         self.weights = HeldWeights(self.model, settings.average)
+        self.own_loss = make_loss(self.model) if make_loss else None
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             betas=(0.9, 0.98),
@@ -248,6 +255,9 @@ class Trainer:
 
     def _loss(self, batch: Batch) -> Tensor:
         settings = self.settings
+        if self.own_loss:
+            with half_precision(self.translator.device, self.precision):
+                return self.own_loss(batch, settings.smoothing)
         return training_loss(self.model, batch, settings.smoothing, self.precision, settings.fast)
 
     def _learning_rate(self) -> float:

@@ -1,0 +1,61 @@
+"""The learner's code inside the course's training: their model and loss, the course's loop.
+
+Names and shapes of the parameters are the course's. So both models share the same weights, and
+what the course does with its own (optimisers, checkpoints, search, pictures) is done with theirs.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from types import ModuleType
+
+from torch import Tensor, nn
+
+from transformer_course.model import Transformer
+from transformer_course.own import examine
+from transformer_course.translation.corpora.batches import Batch
+
+Loss = Callable[[Batch, float], Tensor]
+
+
+def loss_by(path: Path) -> Callable[[Transformer], Loss]:
+    """Return what makes, for a model of the course's, the loss by the model in a learner's file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be used, or its parts compute something else than the course's.
+    OSError
+        If it cannot be read.
+    """
+    whole = examine.load(path)
+    if fault := examine.fault(whole):
+        raise examine.FileError(
+            f"{path} cannot be trained, because its parts together go wrong: {fault}. "
+            f"`transformer-course check {path}` says more."
+        )
+    return lambda model: _loss(whole, model)
+
+
+def _loss(whole: ModuleType, model: Transformer) -> Loss:
+    choices = {
+        each.name: getattr(model.config, each.name) for each in fields(whole.TransformerConfig)
+    }
+    network = whole.Transformer(whole.TransformerConfig(**choices))
+    share_weights(network, model)
+
+    def loss(batch: Batch, smoothing: float) -> Tensor:
+        network.to(batch.source.device).train(model.training)
+        logits = network(batch.source, batch.target_in).flatten(0, 1)
+        return whole.smoothed_cross_entropy(
+            logits, batch.target_out.flatten(), smoothing, model.config.pad_id
+        )
+
+    return loss
+
+
+def share_weights(network: nn.Module, model: nn.Module) -> None:
+    """Let a network use the parameters of a model that has the same names and shapes."""
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        path, _, last = name.rpartition(".")
+        setattr(network.get_submodule(path), last, parameter)
