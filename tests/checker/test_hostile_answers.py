@@ -20,9 +20,15 @@ from torch import Tensor, nn
 from transformer_course.checker import sandbox
 from transformer_course.checker.feedback import Verdict
 from transformer_course.checker.originals import NAMESPACES
-from transformer_course.exercises import attention, positional_encoding, start_here
+from transformer_course.exercises import (
+    attention,
+    multi_head_attention,
+    positional_encoding,
+    start_here,
+)
 
 softmax = start_here.softmax
+split_heads = multi_head_attention.split_heads
 causal_mask = attention.causal_mask
 padding_mask = attention.padding_mask
 attend = attention.scaled_dot_product_attention
@@ -151,7 +157,8 @@ async def coroutine_function(scores):
         (lambda y: y.sum(), "Yours: tensor of shape [], float32"),
         (lambda y: (y, y), "Yours: tuple of 2"),
         (lambda y: {"weights": y}, "Yours: dict of 1"),
-        (lambda y: nn.Parameter(y), "they carry an autograd graph"),
+        (lambda y: y * nn.Parameter(torch.ones(())), "they carry an autograd graph"),
+        (lambda y: nn.Parameter(y), "no gradient passes"),
         (lambda y: y * math.nan, "NaN comes from"),
         (lambda y: F.softmax, "Yours: object of type function"),
         (lambda y: softmax, "Yours: object of type Exercise"),
@@ -169,7 +176,7 @@ def test_generators_and_coroutines_instead_of_functions():
 
 
 def test_results_made_under_inference_mode_or_sparse_pass():
-    assert softmax.check(torch.inference_mode()(right_softmax)).passed
+    assert split_heads.check(torch.inference_mode()(split_heads.task.answer)).passed
     assert softmax.check(lambda scores: right_softmax(scores).to_sparse()).passed
 
 
@@ -178,6 +185,11 @@ def detached(attended):
 
 
 def test_a_result_cut_off_from_the_graph():
+    for cut_off in (torch.inference_mode(), torch.no_grad()):
+        assert softmax.check(cut_off(right_softmax)).mistakes == ("no gradient passes",)
+    by_numpy = words(softmax, lambda scores: torch.from_numpy(right_softmax(scores).numpy()))
+    assert "NumPy knows no gradients" in by_numpy
+
     class Detached(RightEmbeddings):
         def forward(self, ids):
             return super().forward(ids).detach()
@@ -333,12 +345,16 @@ def changes_settings(scores):
     random.seed(7)
     np.random.seed(7)
     torch.set_default_dtype(torch.float64)
-    torch.set_grad_enabled(False)
     torch.set_num_threads(torch.get_num_threads() + 1)
     torch.set_default_device("meta")
     warnings.simplefilter("error")
     sys.stdout = sys.stderr = None
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    return right_softmax(scores)
+
+
+def switches_gradients_off(scores):
+    torch.set_grad_enabled(False)
     return right_softmax(scores)
 
 
@@ -350,6 +366,7 @@ def changes_settings_and_crashes(scores):
 def test_changed_settings_neither_disturb_nor_stay():
     assert softmax.check(changes_settings).passed
     assert "It stopped with ValueError" in words(softmax, changes_settings_and_crashes)
+    assert softmax.check(switches_gradients_off).mistakes == ("no gradient passes",)
 
 
 def broken(*inputs, **options):

@@ -170,10 +170,12 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
         return _wrong(task, finding, parameters, seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     values = [row for row in failing if not row[2].error]
-    if not values or any(outcome.line for outcome in seen):
+    if any(outcome.line for outcome in seen):
         return crashed(task, seen)
     if words := unsteady(seen):
         return _wrong(task, words, seen=seen)
+    if not values:
+        return crashed(task, seen)
     case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,

@@ -89,8 +89,15 @@ def count_with_a_one(d_model, d_ff):
     return (d_model + 1) * d_ff + (d_ff + 1) * d_model
 
 
+class WithCopiedWeights(model.FeedForward):
+    def forward(self, x):
+        expanded = F.linear(x, self.expand.weight.data, self.expand.bias.data).relu()
+        return self.contract(expanded)
+
+
 VARIANTS = {
     "FeedForward": [WithSequential, ByConvolutions, PositionByPosition],
     "acts_per_position": [positions_as_sentences, change_and_shuffle, gradients_and_equal_vectors],
     "feed_forward_parameters": [count_parameters, count_with_a_one],
 }
+LOSE_GRADIENTS = {"FeedForward": [WithCopiedWeights]}

@@ -128,10 +128,40 @@ class EncoderByCopies(nn.Module):
         return self.norm(output) if self.norm_first else output
 
 
+def norm_by_statistics_without_gradient(x, gain, bias, eps):
+    with torch.no_grad():
+        mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
+    return gain * (x - mean) / (variance + eps).sqrt() + bias
+
+
+class EncoderLayerWithAttentionCutOff(model.EncoderLayer):
+    def forward(self, x, source_mask=None):
+        x = self.add_norm_attention(x, lambda y: self.self_attention(y, y, source_mask).data)
+        return self.add_norm_feed_forward(x, self.feed_forward)
+
+
+class DecoderLayerWithCopiedMemory(model.DecoderLayer):
+    def forward(self, x, memory, source_mask=None, target_mask=None):
+        return super().forward(x, torch.tensor(memory.tolist()), source_mask, target_mask)
+
+
+class EncoderThatTrainsOneLayer(model.Encoder):
+    def forward(self, x, source_mask=None):
+        for layer in self.layers:
+            x = layer(x.detach(), source_mask)
+        return self.norm(x)
+
+
 VARIANTS = {
     "layer_norm": [norm_by_torch, norm_by_squares, norm_by_loop],
     "add_norm": [add_norm_in_steps, add_norm_both_ways],
     "EncoderLayer": [EncoderLayerByDef, EncoderLayerByHand, EncoderLayerInOneExpression],
     "DecoderLayer": [DecoderLayerByDef, DecoderLayerByPartial],
     "Encoder": [EncoderByAppending, EncoderByCopies],
+}
+LOSE_GRADIENTS = {
+    "layer_norm": [norm_by_statistics_without_gradient],
+    "EncoderLayer": [EncoderLayerWithAttentionCutOff],
+    "DecoderLayer": [DecoderLayerWithCopiedMemory],
+    "Encoder": [EncoderThatTrainsOneLayer],
 }

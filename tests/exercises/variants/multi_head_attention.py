@@ -143,9 +143,21 @@ def cost_head_by_head(d_model, heads, query, key):
     }
 
 
+class WithFixedWeights(model.MultiHeadAttention):
+    """The queries and keys are never trained."""
+
+    def forward(self, query, memory, mask=None):
+        q = model.split_heads(self.query_projection(query), self.heads)
+        k = model.split_heads(self.key_projection(memory), self.heads)
+        v = model.split_heads(self.value_projection(memory), self.heads)
+        _, weights = model.scaled_dot_product_attention(q, k, v, mask)
+        return self.output_projection(model.merge_heads(weights.detach() @ v))
+
+
 VARIANTS = {
     "split_heads": [split_by_chunks, split_by_permute, split_by_copying],
     "merge_heads": [merge_by_concatenation, merge_by_contiguous_view],
     "MultiHeadAttention": [FusedAndFolded, HeadByHead, ByEinsum],
     "attention_cost": [cost_counted, cost_head_by_head],
 }
+LOSE_GRADIENTS = {"MultiHeadAttention": [WithFixedWeights]}

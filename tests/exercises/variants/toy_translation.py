@@ -118,6 +118,15 @@ def step_clearing_at_the_end(network, optimizer, source, target_in, target_out, 
     return loss.detach().item()
 
 
+def masked_mean_as_a_number(loss, mask):
+    return torch.tensor((loss * mask).sum().item() / mask.sum().item())
+
+
+@torch.no_grad()
+def smoothed_without_gradient(logits, targets, smoothing, pad):
+    return smoothed_by_torch(logits, targets, smoothing, pad)
+
+
 VARIANTS = {
     "collate": [collate_with_pad_sequence, collate_by_slicing],
     "masked_mean": [masked_mean_by_sum, masked_mean_by_loop],
@@ -125,4 +134,8 @@ VARIANTS = {
     "adam_update": [adam_by_lerp, adam_with_one_factor],
     "noam": [noam_with_if, noam_with_tensors],
     "training_step": [step_with_module_loss, step_by_torch, step_clearing_at_the_end],
+}
+LOSE_GRADIENTS = {
+    "masked_mean": [masked_mean_as_a_number],
+    "smoothed_cross_entropy": [smoothed_without_gradient],
 }

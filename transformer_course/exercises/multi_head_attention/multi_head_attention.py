@@ -85,7 +85,7 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
             looks_at="the same module and numbers in float64",
         ),
         Case(
-            (vectors(2, 3, 4), vectors(2, 2, 4, seed=1), torch.tensor([True, False]).expand(3, 2)),
+            (vectors(2, 2, 4), vectors(2, 3, 4, seed=1), torch.tensor([True, True, False])[None]),
             construct=(4, 2),
             observe=gradients,
             looks_at="the gradients of both arguments and of all parameters",
