@@ -54,7 +54,7 @@ def test_file_that_lost_a_part_cannot_be_checked(fails: Fails, tmp_path: Path) -
         (lambda text: text.replace("PAD, BOS", "PAD BOS"), "does not run: SyntaxError"),
         (lambda text: text + "\nraise SystemExit\n", "does not run: SystemExit"),
         (lambda text: text + "\nwhile True:\n    pass\n", "does not run: TimeLimitReached"),
-        (lambda text: text.replace("softmax = given", "sftmx = given"), "go wrong"),
+        (lambda text: text.replace("softmax = given.softmax", "sftmx = 1"), "go wrong"),
     ],
     ids=["no Python", "exit", "endless", "part missing"],
 )

@@ -315,7 +315,8 @@ class Translator:
 
     def decode(self, ids: list[int]) -> str:
         """Turn ids into a sentence, up to the end token."""
-        known, ended = list(self.target), ids.index(EOS) if EOS in ids else len(ids)
+        known = sorted(self.target, key=self.target.get)
+        ended = ids.index(EOS) if EOS in ids else len(ids)
         return sentence([known[number] for number in ids[:ended]])
 
     def translate(self, texts: list[str]) -> list[str]:
