@@ -18,6 +18,8 @@ NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",
     "transformer_course/checkpoints/toy/config.json",
     "transformer_course/results/multi30k-en-fr.json",
+    "transformer_course/workspace/jupyter/kernels/python3/kernel.json",
+    "transformer_course/workspace/jupyter/settings/overrides.json",
     "transformer_course/results/multi30k-en-de.json",
 }
 UNWANTED = ("notebooks/text", "book/", ".make/", "__pycache__", "benchmarks/")
