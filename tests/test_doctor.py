@@ -58,6 +58,18 @@ def test_libraries(monkeypatch, requirement, found):
     assert bool(finding("libraries").advice) == ("all there" not in found)
 
 
+def test_it_says_how_to_open_the_lessons(monkeypatch):
+    assert "`transformer-course lab` opens" in finding("JupyterLab").found
+
+    def missing(name):
+        raise doctor.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(doctor, "_libraries", lambda: doctor.Finding("libraries", "all there"))
+    monkeypatch.setattr(doctor.metadata, "version", missing)
+    assert "pip install" in finding("JupyterLab").found
+    assert not finding("JupyterLab").advice
+
+
 @pytest.mark.parametrize(
     ("size", "found", "advised"),
     [(2 * 2**30, "2.0 GiB", True), (8 * 2**30, "8.0 GiB", False), (None, "not tell", False)],

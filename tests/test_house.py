@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from tools.sources import ROOT
 from tools.stamp import repository
+from transformer_course.workspace.update import DEFAULT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 GROUPS = PROJECT["optional-dependencies"]
@@ -155,6 +156,12 @@ def test_both_licences_are_named():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "[MIT](LICENSE)" in readme
     assert "[CC BY 4.0](LICENSE-text)" in readme
+
+
+def test_what_a_learner_does_leaves_the_checkout_clean():
+    tracked_files()  # skips outside of a checkout
+    folder = ["git", "check-ignore", "--quiet", f"{DEFAULT}/02_attention.ipynb"]
+    assert subprocess.run(folder, cwd=ROOT).returncode == 0
 
 
 # Installing

@@ -5,15 +5,43 @@ import pytest
 
 from tools.stamp import repository
 from transformer_course import notebook
+from transformer_course.checker import progress
 from transformer_course.model.attention import causal_mask
 from transformer_course.model.feed_forward import FeedForward
+from transformer_course.own.location import RECORDS
 from transformer_course.syllabus import colab_link
+from transformer_course.workspace import home
 
 
 def test_setup_says_the_same_each_time(capsys):
     notebook.setup()
     notebook.setup()
     assert capsys.readouterr().out == "Ready.\nReady.\n"
+
+
+def test_setup_of_a_lesson_says_how_far_the_reader_is(capsys):
+    progress.record("attention.scaled_dot_product_attention")
+    assert notebook.setup("02_attention") is None
+    assert capsys.readouterr().out == (
+        "Ready. Attention: 1 of 5 solved; next: exercise 2, padding_mask, 5 minutes.\n"
+    )
+
+
+def test_setup_in_a_workspace_writes_its_home_page_anew(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook.setup("02_attention")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / RECORDS).mkdir()
+    notebook.setup("02_attention")
+    assert (tmp_path / home.PAGE).exists()
+
+
+def test_setup_where_nothing_can_be_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / RECORDS).mkdir()
+    (tmp_path / home.PAGE).mkdir()
+    notebook.setup("02_attention")
+    assert "Ready." in capsys.readouterr().out
 
 
 def test_setup_switches_the_pictures_on():

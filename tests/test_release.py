@@ -19,6 +19,8 @@ NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",
     "transformer_course/checkpoints/toy/config.json",
     "transformer_course/results/multi30k-en-fr.json",
+    "transformer_course/workspace/jupyter/kernels/python3/kernel.json",
+    "transformer_course/workspace/jupyter/settings/overrides.json",
     "transformer_course/results/multi30k-en-de.json",
     *(f"transformer_course/publish/web/{path.name}" for path in WEB.iterdir()),
 }

@@ -17,6 +17,7 @@ from transformer_course import __version__
 from transformer_course.checker import progress
 from transformer_course.translation import Translator, toy_checkpoint
 from transformer_course.translation.checkpoints import CheckpointError
+from transformer_course.workspace.lab import INSTALL_LAB
 
 DISTRIBUTION = "transformer-course"
 ENOUGH_MEMORY = 4 * 2**30
@@ -50,6 +51,7 @@ def examine() -> list[Finding]:
         Finding("Python", platform.python_version()),
         _system(),
         _libraries(),
+        _jupyterlab(),
         Finding("processors", f"{os.cpu_count()}, of which PyTorch uses {torch.get_num_threads()}"),
         _memory(),
         Finding("GPU", gpu),
@@ -77,6 +79,15 @@ def _libraries() -> Finding:
             "Install the course again: `pip install` brings the versions it needs.",
         )
     return Finding("libraries", f"all there; PyTorch {torch.__version__}")
+
+
+def _jupyterlab() -> Finding:
+    # No advice: it is not needed on Colab, nor to train and translate.
+    try:
+        version = metadata.version("jupyterlab")
+    except metadata.PackageNotFoundError:
+        return Finding("JupyterLab", f"not installed; {INSTALL_LAB}")
+    return Finding("JupyterLab", f"{version}; `transformer-course lab` opens the lessons in it")
 
 
 def _unmet(requirements: list[str]) -> Iterator[str]:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from tools.sources import ROOT
 from transformer_course.checker.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
 from transformer_course.syllabus import LESSONS
+from transformer_course.workspace.home import PAGE
 
 LESSON = "01_positional_encoding.ipynb"
 SECONDS_TO_START = 60
@@ -34,11 +34,8 @@ def sinusoidal_encoding(length, d_model):
 
 OPTIONS = (
     "--no-browser",
-    "--allow-root",
     "--ip=127.0.0.1",
     "--port=0",
-    # As `make lab` does: no question about news from the network.
-    f"--LabApp.app_settings_dir={ROOT / 'tools' / 'jupyterlab'}",
     # For `jupyterapp` in the page, which can wait for a run to end.
     "--LabApp.expose_app_in_browser=True",
 )
@@ -68,7 +65,6 @@ def own_environment(home: Path, token: str) -> dict[str, str]:
         "JUPYTER_DATA_DIR": "data",
         "JUPYTER_RUNTIME_DIR": "runtime",
         "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
         "TRANSFORMER_COURSE_HOME": "progress",
     }
     own = {variable: str(home / folder) for variable, folder in folders.items()}
@@ -88,16 +84,14 @@ def address_of(server: subprocess.Popen[bytes], runtime: Path) -> str:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start JupyterLab on a copy of the lessons; return the address of lesson 1."""
+    """Start JupyterLab as a learner does; return the address of lesson 1."""
     home = tmp_path_factory.mktemp("lab")
-    lessons = home / "notebooks"
-    shutil.copytree(ROOT / "notebooks", lessons)
     keep_all_cells(home / "settings")
     token = secrets.token_hex()
-    command = [sys.executable, "-m", "jupyterlab", *OPTIONS, str(lessons)]
+    command = [sys.executable, "-m", "transformer_course.cli", "lab", "--", *OPTIONS]
     environment = own_environment(home, token)
     with (home / "lab.log").open("wb") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
     try:
         yield f"{address_of(server, home / 'runtime')}lab/tree/{LESSON}?token={token}"
     finally:
@@ -187,6 +181,33 @@ def test_a_wrong_answer_is_recognised_and_a_right_one_accepted(lesson: Lesson) -
     feedback = lesson.answer(EXERCISE.name, EXERCISE.solution().code)
     praise = f"{Verdict.RIGHT.value}: {EXERCISE.name}"
     expect(feedback).to_contain_text(praise, timeout=PATIENCE)
+
+
+def test_a_link_leads_from_the_set_up_to_the_next_exercise(lesson: Lesson) -> None:
+    link = lesson.page.locator(".jp-OutputArea a[href^='#Exercise']").first
+    heading = lesson.page.locator(f"h3:has-text('{link.text_content().split()[-1]}')")
+    link.click()
+    expect(heading).to_be_in_viewport()
+
+
+def test_the_home_page_opens_a_lesson(browser: Browser, lab: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(lab.replace(LESSON, PAGE))
+        expect(page.locator("figure.course-map")).to_be_visible(timeout=PATIENCE)
+        page.locator("table a").nth(2).click()
+        expect(page.locator(".lm-TabBar-tabLabel:has-text('02_attention.ipynb')")).to_be_visible()
+
+
+def test_a_check_before_the_set_up_says_so(browser: Browser, lab: str) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(lab.replace(LESSON, "04_feed_forward.ipynb"))
+        page.wait_for_function(KERNEL_IS_READY, timeout=PATIENCE)
+        check = page.locator(".jp-CodeCell:has-text('.check(')").first
+        check.locator(".cm-content").click()
+        page.keyboard.press("Shift+Enter")
+        expect(check).to_contain_text("Run the cells above first", timeout=PATIENCE)
 
 
 def test_the_map_opens_a_lesson_by_keyboard(browser: Browser, lab: str) -> None:

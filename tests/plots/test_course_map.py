@@ -1,16 +1,24 @@
 from bs4 import BeautifulSoup
 
 from transformer_course import plots
+from transformer_course.own import sections
 from transformer_course.plots.course_map import DESCRIPTION
+from transformer_course.plots.theme import GRID
 from transformer_course.syllabus import LESSONS
 
 
-def drawn():
-    return plots.course_map(lambda lesson: f"{lesson}.ipynb")._repr_mimebundle_()
+def drawn(yours=None):
+    return plots.course_map(lambda lesson: f"{lesson}.ipynb", yours)._repr_mimebundle_()
 
 
-def page():
-    return BeautifulSoup(drawn()["text/html"], "html.parser")
+def page(yours=None):
+    return BeautifulSoup(drawn(yours)["text/html"], "html.parser")
+
+
+def lit(yours):
+    """Return what the boxes say that have colours, of those that lead to a lesson."""
+    boxes = [link.parent for link in page(yours).find_all("a")]
+    return {box.text for box in boxes if f"solid {GRID}" not in box["style"]}
 
 
 def test_every_core_lesson_has_a_link():
@@ -33,3 +41,16 @@ def test_the_map_has_a_text_alternative_and_asks_no_host():
 def test_the_encoder_is_read_before_the_decoder():
     words = page().text
     assert words.index("Encoder") < words.index("Memory") < words.index("Decoder")
+
+
+def test_what_the_learner_wrote_is_lit():
+    assert lit([]) == set()
+    assert lit(["FeedForward"]) == {"Feed-forward network (lesson 4)\u2713 yours"}
+    assert lit(["layer_norm"]) == {"Add and layer norm (lesson 5)1 of 2 yours"}
+    assert len(lit(sections.parts())) == len({link.text for link in page().find_all("a")})
+    assert all(words.endswith("\u2713 yours") for words in lit(sections.parts()))
+
+
+def test_a_map_without_a_learner_speaks_of_none():
+    assert "yours" not in drawn()["text/html"]
+    assert len(lit(None)) == len({link.text for link in page().find_all("a")})

@@ -4,6 +4,7 @@ It is Markdown, because JupyterLab shows that with links that open lessons and w
 """
 
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -48,45 +49,44 @@ def page(folder: Path, lessons: Sequence[Standing], yours: Sequence[str]) -> str
         return quote(present[-1].name if present else f"{lesson}.ipynb")
 
     solved, total = sum(each.solved for each in lessons), sum(each.total for each in lessons)
-    unsolved = [each for each in lessons if each.next]
-    if unsolved:
-        first = unsolved[0]
-        exercise = _link(first, address)
-        up_next = f"**Next:** {first.title}, {exercise}, {first.next.minutes} minutes."
-    else:
-        up_next = "**You have solved everything.** Train it, and give somebody a translator."
-    counts = (
-        f"You have solved {solved} of {total} exercises, and {len(yours)} of the "
-        f"{len(sections.parts())} parts of [{NAME}]({NAME}) are yours."
-    )
-    rows = "\n".join(_row(each, address) for each in lessons)
+    rows = "".join(_row(each, address(each.lesson)) for each in lessons)
     return f"""# Your Transformer
 
-{up_next}
+{_next(lessons, address)}
 
-{counts}
+You have solved {solved} of {total} exercises, and {len(yours)} of the {len(sections.parts())} parts
+of [{NAME}]({NAME}) are yours.
 
 {course_map(address, yours).html}
 
-| | Lesson | Solved | Next |
-|---:|:---|:---|:---|
-{rows}
+<table style="margin:14px">
+{_cells("th", "", "Lesson", "Solved", "Next")}{rows}</table>
 
-*The course writes this page anew at each start and in each lesson's first cell.*
+*The course writes this page anew at each start, and in the first cell of each lesson.*
 """
 
 
-def _link(lesson: Standing, address: Address) -> str:
-    """Link to the next exercise of a lesson."""
-    return f"[{lesson.next.title}]({address(lesson.lesson)}#{quote(lesson.next.anchor)})"
+def _next(lessons: Sequence[Standing], address: Address) -> str:
+    """Say what to do next."""
+    first = next((each for each in lessons if each.next), None)
+    if first is None:
+        return "**You have solved everything.** Train it, and give somebody a translator."
+    link = f"[{first.title}]({address(first.lesson)})"
+    return f"**Next:** {link}, {first.next.title}, {first.next.minutes} minutes."
 
 
-def _row(lesson: Standing, address: Address) -> str:
-    number = int(lesson.lesson.partition("_")[0])
-    title = f"[{lesson.title}]({address(lesson.lesson)})"
+def _row(lesson: Standing, address: str) -> str:
+    """Return a lesson's row; the link opens the lesson at its top, where it is run from."""
     marks = SOLVED * lesson.solved + UNSOLVED * (lesson.total - lesson.solved)
-    up_next = f"{_link(lesson, address)}, {lesson.next.minutes} minutes" if lesson.next else "done"
-    return f"| {number} | {title} | {marks} | {up_next} |"
+    up_next = f"{lesson.next.title}, {lesson.next.minutes} minutes" if lesson.next else "done"
+    number = str(int(lesson.lesson.partition("_")[0]))
+    link = f'<a href="{address}">{escape(lesson.title)}</a>'
+    return _cells("td", number, link, marks, up_next)
+
+
+def _cells(tag: str, *cells: str) -> str:
+    row = "".join(f'<{tag} style="text-align:left">{cell}</{tag}>' for cell in cells)
+    return f"<tr>{row}</tr>\n"
 
 
 if __name__ == "__main__":

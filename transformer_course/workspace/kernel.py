@@ -27,14 +27,12 @@ def explain(
     trace: TracebackType,
     tb_offset: int | None = None,
 ) -> Any:
-    """Say which cells to run where a cell itself, not a function, lacks a name; else a traceback.
+    """Say what to do where a cell asks for an exercise, or its check, too early.
 
-    A learner's own misspelt name is to be seen as Python shows it: only the call of a check, and
-    what is run before the lesson's set-up, count as too early.
+    Any other name is perhaps misspelt, which is to be seen as Python shows it.
     """
-    cell = trace.tb_next or trace
-    own = cell.tb_next is None and cell.tb_frame.f_code.co_name == "<module>"
-    if own and ("exercise" not in shell.user_ns or "check" in cell.tb_frame.f_code.co_names):
+    names = (trace.tb_next or trace).tb_frame.f_code.co_names  # those of the cell itself
+    if error.name == "exercise" or (error.name in names and "check" in names):
         print(ADVICE.format(name=error.name))
     else:
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)

@@ -14,6 +14,8 @@ from transformer_course.workspace import laid
 from transformer_course.workspace.outline import next_lesson
 from transformer_course.workspace.update import series, update, workspace
 
+INSTALL_LAB = '`pip install "transformer-course[lab]"` adds it, in a checkout -e ".[lab]"'
+
 JUPYTER = Path(__file__).parent / "jupyter"
 """The course's settings of JupyterLab, and its kernel."""
 
@@ -36,10 +38,7 @@ def open_lab(folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
         If the folder cannot be written.
     """
     if importlib.util.find_spec("jupyterlab") is None:
-        raise ValueError(
-            'JupyterLab is not installed: install it with pip install "transformer-course[lab]", '
-            'in a checkout with pip install -e ".[lab]".'
-        )
+        raise ValueError(f"JupyterLab is not installed; {INSTALL_LAB}.")
     folder = workspace(folder)
     for line in update(folder):
         print(line)
