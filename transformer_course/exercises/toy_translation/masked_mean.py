@@ -20,6 +20,8 @@ _REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])
         Case((_LOSS[:1], _REAL[:1])),
         Case((torch.arange(15.0).reshape(3, 5).sqrt(), torch.arange(15).reshape(3, 5) % 4 < 3)),
         Case((_LOSS, _REAL), observe=gradients, looks_at="the gradients of the losses"),
+        # As `smoothed_cross_entropy` calls it.
+        Case((torch.tensor([1.0, 4.0, 1.0, 70.0]), torch.tensor([True, True, True, False]))),
     ],
     hints=[
         "A mean is a sum divided by a count. Which tokens belong into the sum, and how many are "
@@ -49,7 +51,7 @@ masked_mean.mistake(
 )
 masked_mean.mistake(
     "it is the mean of the sentences' means",
-    edits=[("loss[mask]", "((loss * mask).sum(dim=1) / mask.sum(dim=1))")],
+    edits=[("loss[mask]", "((loss * mask).sum(dim=-1) / mask.sum(dim=-1))")],
     observed="The losses 1, 1, 1, 1 and 5 give (1 + 5) / 2 = 3 instead of 9 / 5: a word in a "
     "short sentence weighs more than one in a long sentence.",
     change="Sum over the whole batch first, then divide once by the number of real tokens.",
@@ -74,8 +76,8 @@ masked_mean.mistake(
 )
 masked_mean.mistake(
     "each sentence gets a mean of its own",
-    edits=[("loss[mask].mean()", "(loss * mask).sum(dim=1) / mask.sum(dim=1)")],
+    edits=[("loss[mask].mean()", "(loss * mask).sum(dim=-1) / mask.sum(dim=-1)")],
     observed="The result has one number for each sentence instead of one for the batch.",
-    change="Sum over both axes: one mean for the whole batch.",
+    change="Sum over all axes: one mean for the whole batch.",
 )
 masked_mean.shares(softmax, "no gradient passes", edits=[("mean()", "mean().detach()")])
