@@ -42,11 +42,10 @@ def masked_mean_by_sum(loss, mask):
 
 def masked_mean_by_loop(loss, mask):
     total, count = torch.tensor(0.0), 0
-    for row in range(loss.shape[0]):
-        for column in range(loss.shape[1]):
-            if mask[row, column]:
-                total = total + loss[row, column]
-                count += 1
+    for each, real in zip(loss.flatten(), mask.flatten(), strict=True):
+        if real:
+            total = total + each
+            count += 1
     return total / count
 
 

@@ -176,10 +176,6 @@ def beam_search(
     step, bos: int, eos: int, beam: int, max_length: int, alpha: float
 ) -> tuple[tuple[int, ...], float]:
     """Return the tokens of the best hypothesis found, and its score."""
-
-    def score(tokens: tuple[int, ...], total: float) -> float:
-        return own.length_score(total, len(tokens), alpha)
-
     live, finished = [((), 0.0)], []
     for _ in range(max_length):
         children = [
@@ -190,8 +186,9 @@ def beam_search(
         best = sorted(children, key=lambda child: child[1], reverse=True)[:beam]
         finished += [child for child in best if child[0][-1] == eos]
         live = [child for child in best if child[0][-1] != eos]
-    tokens, total = max(finished + live, key=lambda hypothesis: score(*hypothesis))
-    return tokens, score(tokens, total)
+    ended = finished + live
+    scored = [(tokens, own.length_score(total, len(tokens), alpha)) for tokens, total in ended]
+    return max(scored, key=lambda hypothesis: hypothesis[1])
 
 
 beam_search.mistake(
@@ -321,10 +318,7 @@ beam_search.mistake(
 )
 beam_search.mistake(
     "the hypothesis that finished last is taken",
-    edits=[
-        ("max(finished", "(finished"),
-        (", key=lambda hypothesis: score(*hypothesis))", ")[-1]"),
-    ],
+    edits=[("max(scored, key=lambda hypothesis: hypothesis[1])", "scored[-1]")],
     observed="The last one to end is returned, however many better ones ended before.",
     change="Take the `max` of all by score.",
 )
@@ -376,28 +370,26 @@ beam_search.mistake(
 )
 beam_search.mistake(
     "the sum is returned instead of the score",
-    edits=[("return tokens, score(tokens, total)", "return tokens, total")],
+    edits=[("[(tokens, own", "[(tokens, total, own"), ("hypothesis[1])", "hypothesis[2])[:2]")],
     observed="The tokens are right; with `alpha` above 0 the number beside them is their "
     "log-probability.",
     change="Return the score by which you chose.",
 )
 beam_search.mistake(
     "the score is a probability",
-    edits=[
-        ("return tokens, score(tokens, total)", "return tokens, math.exp(score(tokens, total))")
-    ],
+    edits=[("own.length_score(", "math.exp(own.length_score("), ("alpha)) for", "alpha))) for")],
     observed="The score is between 0 and 1: it is the exponential of the one asked for.",
     change="Leave `exp` out.",
 )
 beam_search.mistake(
     "the begin token is returned",
-    edits=[("return tokens,", "return (bos, *tokens),")],
+    edits=[("[(tokens,", "[((bos, *tokens),")],
     observed="The tokens begin with `bos`.",
     change="Return the tokens behind `bos`.",
 )
 beam_search.mistake(
     "the end token is cut off",
-    edits=[("return tokens,", "return tuple(token for token in tokens if token != eos),")],
+    edits=[("[(tokens,", "[(tuple(token for token in tokens if token != eos),")],
     observed="A sentence that ended by itself comes back without its `eos`, and looks like one "
     "that `max_length` cut off.",
     change="Return the tokens with their `eos`.",

@@ -82,12 +82,7 @@ def _by_the_model(x: Tensor, sublayer: nn.Module, norm: nn.Module, norm_first: b
         "`x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
     ],
 )
-def add_norm(
-    x: Tensor,
-    sublayer: Callable[[Tensor], Tensor],
-    norm: Callable[[Tensor], Tensor],
-    norm_first: bool,
-) -> Tensor:
+def add_norm(x: Tensor, sublayer: Callable, norm: Callable, norm_first: bool) -> Tensor:
     """Add what the sub-layer returns to x; normalise its input (norm_first) or the sum."""
     if norm_first:
         return x + sublayer(norm(x))

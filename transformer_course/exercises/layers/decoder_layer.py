@@ -76,13 +76,7 @@ class DecoderLayer(nn.Module):
         self.add_norm_cross_attention = own.AddNorm(d_model, dropout, norm_first)
         self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)
 
-    def forward(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        source_mask: Tensor | None = None,
-        target_mask: Tensor | None = None,
-    ) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor, source_mask=None, target_mask=None) -> Tensor:
         """Return a tensor of the shape of x, (batch, target, d_model)."""
         x = self.add_norm_self_attention(x, lambda y: self.self_attention(y, y, target_mask))
         x = self.add_norm_cross_attention(x, lambda y: self.cross_attention(y, memory, source_mask))

@@ -57,15 +57,7 @@ class _TrainedEncoder(Trained, model.Encoder):
 class Encoder(nn.Module):
     """A stack of encoder layers; with norm_first a final norm follows."""
 
-    def __init__(
-        self,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        norm_first: bool = False,
-    ) -> None:
+    def __init__(self, layers, d_model, heads, d_ff, dropout=0.1, norm_first=False) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
             own.EncoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
@@ -136,7 +128,7 @@ Encoder.mistake(
 )
 Encoder.mistake(
     "heads and d_ff are swapped",
-    edits=[("heads, d_ff, dropout", "d_ff, heads, dropout")],
+    edits=[("heads, d_ff, dropout, norm", "d_ff, heads, dropout, norm")],
     observed="d_ff is used as the number of heads, by which d_model must be divisible.",
     change="Keep the order: `own.EncoderLayer(d_model, heads, d_ff, ...)`.",
 )

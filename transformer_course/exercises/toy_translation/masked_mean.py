@@ -20,6 +20,8 @@ _REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])
         Case((_LOSS[:1], _REAL[:1])),
         Case((torch.arange(15.0).reshape(3, 5).sqrt(), torch.arange(15).reshape(3, 5) % 4 < 3)),
         Case((_LOSS, _REAL), observe=gradients, looks_at="the gradients of the losses"),
+        # As `smoothed_cross_entropy` calls it.
+        Case((torch.tensor([1.0, 4.0, 1.0, 70.0]), torch.tensor([True, True, True, False]))),
     ],
     hints=[
         "A mean is a sum divided by a count. Which tokens belong into the sum, and how many are "
@@ -47,13 +49,15 @@ masked_mean.mistake(
     "9 / 5: a batch with more padding looks better.",
     change="Divide by `mask.sum()`, the number of real tokens.",
 )
-masked_mean.mistake(
-    "it is the mean of the sentences' means",
-    edits=[("loss[mask]", "((loss * mask).sum(dim=1) / mask.sum(dim=1))")],
-    observed="The losses 1, 1, 1, 1 and 5 give (1 + 5) / 2 = 3 instead of 9 / 5: a word in a "
-    "short sentence weighs more than one in a long sentence.",
-    change="Sum over the whole batch first, then divide once by the number of real tokens.",
-)
+# Losses without a batch axis have rows, but no axis 1.
+for _row, _axis in {"sentence": 1, "row": -1}.items():
+    masked_mean.mistake(
+        f"it is the mean of each {_row}'s mean",
+        edits=[("loss[mask]", f"((loss * mask).sum(dim={_axis}) / mask.sum(dim={_axis}))")],
+        observed="The losses 1, 1, 1, 1 and 5 give (1 + 5) / 2 = 3 instead of 9 / 5: a word in a "
+        "short sentence weighs more than one in a long sentence.",
+        change="Sum over the whole batch first, then divide once by the number of real tokens.",
+    )
 masked_mean.mistake(
     "it is divided by the number of sentences",
     edits=[("mean()", "sum() / len(mask)")],
@@ -72,10 +76,18 @@ masked_mean.mistake(
     observed="Only the padding counts, so that a batch without padding gives 0 / 0.",
     change="True means a real token: keep those.",
 )
+for _row, _axis in {"sentence": 1, "row": -1}.items():
+    masked_mean.mistake(
+        f"each {_row} gets a mean of its own",
+        edits=[("loss[mask].mean()", f"(loss * mask).sum(dim={_axis}) / mask.sum(dim={_axis})")],
+        observed="The result has one number for each sentence instead of one for the batch.",
+        change="Sum over all axes: one mean for the whole batch.",
+    )
 masked_mean.mistake(
-    "each sentence gets a mean of its own",
-    edits=[("loss[mask].mean()", "(loss * mask).sum(dim=1) / mask.sum(dim=1)")],
-    observed="The result has one number for each sentence instead of one for the batch.",
-    change="Sum over both axes: one mean for the whole batch.",
+    "two axes are taken for granted",
+    edits=[("loss[mask].mean()", "(loss * mask).sum(dim=1).sum() / mask.sum()")],
+    observed="It stops at losses of shape (tokens,), which have no axis 1; that is how "
+    "`smoothed_cross_entropy` will call it.",
+    change="Leave `dim` out: a sum over all axes fits any shape.",
 )
 masked_mean.shares(softmax, "no gradient passes", edits=[("mean()", "mean().detach()")])
