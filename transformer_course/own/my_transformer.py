@@ -83,6 +83,10 @@ FeedForward = given.FeedForward
 layer_norm = given.layer_norm
 
 
+# --- layers: add_norm (given) ---------------------------------------------------------------
+add_norm = given.add_norm
+
+
 # --- around the parts -----------------------------------------------------------------------
 class LayerNorm(nn.Module):
     """Layer norm with a gain and a bias that are trained."""
@@ -97,11 +101,6 @@ class LayerNorm(nn.Module):
         return layer_norm(x, self.gain, self.bias, 1e-5)
 
 
-# --- layers: add_norm (given) ---------------------------------------------------------------
-add_norm = given.add_norm
-
-
-# --- around the parts -----------------------------------------------------------------------
 class AddNorm(nn.Module):
     """Residual connection and layer norm around a sub-layer, whose output may be dropped."""
 
@@ -272,9 +271,6 @@ token_budget_batches = given.token_budget_batches
 
 
 # --- from text to text ----------------------------------------------------------------------
-Pairs = list[tuple[str, str]]
-
-
 def words(text: str) -> list[str]:
     """Cut a sentence into words and punctuation marks; an apostrophe ends a word: l', homme."""
     return re.findall(r"\w+(?:-\w+)*'?|[^\w\s]", text.replace("\u2019", "'"))
@@ -294,7 +290,7 @@ class Translator:
     target: dict[str, int]
 
     @classmethod
-    def from_pairs(cls, pairs: Pairs, at_least: int = 1, seed: int = 0, **sizes) -> "Translator":
+    def from_pairs(cls, pairs: list, at_least: int = 1, seed: int = 0, **sizes) -> "Translator":
         """Make one with random weights, for the words that occur at least so often."""
         vocabularies = []
         for side in zip(*pairs, strict=True):
@@ -305,7 +301,7 @@ class Translator:
         network = Transformer(TransformerConfig(*map(len, vocabularies), **sizes))
         return cls(network, *vocabularies)
 
-    def encode(self, pairs: Pairs) -> list[tuple[list[int], list[int]]]:
+    def encode(self, pairs: list) -> list[tuple[list[int], list[int]]]:
         """Turn sentence pairs into pairs of ids."""
 
         def ids(text: str, vocabulary: dict[str, int]) -> list[int]:
@@ -338,7 +334,7 @@ class Translator:
             tokens, _ = beam_search(step, BOS, EOS, beam, source.shape[1] + 20, alpha)
         return self.decode(list(tokens))
 
-    def bleu(self, pairs: Pairs) -> float:
+    def bleu(self, pairs: list) -> float:
         """Return the `corpus_bleu` of sentence pairs, 0 to 100."""
         said = self.translate([source for source, _ in pairs])
         return 100 * corpus_bleu([*map(words, said)], [words(target) for _, target in pairs])
@@ -346,15 +342,11 @@ class Translator:
 
 @dataclass
 class Trainer:
-    """Trains a translator; stopped, it goes on when `train` is called again.
-
-    `history` has a row for each look at the dev sentences: the step, the seconds so far, both
-    losses in nats per word, the share of translations without any mistake, three translations.
-    """
+    """Trains a translator; stopped, it goes on when `train` is called again."""
 
     translator: Translator
-    pairs: Pairs
-    dev: Pairs
+    pairs: list
+    dev: list
     steps: int = 500
     batch_tokens: int = 1024
     rate: float = 0.3  # times noam's
@@ -362,9 +354,9 @@ class Trainer:
     smoothing: float = 0.1
     look_every: int = 50
     seed: int = 0
-    step: int = 0
+    step: int = 0  # those done
     seconds: float = 0.0
-    history: list[dict] = field(default_factory=list)
+    history: list[dict] = field(default_factory=list)  # a row for each look at the dev sentences
 
     def __post_init__(self) -> None:
         self.optimizer = Adam(self.translator.network.parameters(), self.rate)

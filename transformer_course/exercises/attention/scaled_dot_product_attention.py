@@ -126,9 +126,7 @@ _NOT_CLEARED = (
         "`weights @ value, weights`.",
     ],
 )
-def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
+def scaled_dot_product_attention(query, key, value, mask=None) -> tuple[Tensor, Tensor]:
     """Return the output (..., query, d_v) and the weights (..., query, key)."""
     scores = query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1])
     if mask is not None:

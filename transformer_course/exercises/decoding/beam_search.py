@@ -172,9 +172,7 @@ def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Ca
         "`finished + live`, by `own.length_score(total, len(tokens), alpha)`.",
     ],
 )
-def beam_search(
-    step, bos: int, eos: int, beam: int, max_length: int, alpha: float
-) -> tuple[tuple[int, ...], float]:
+def beam_search(step, bos: int, eos: int, beam: int, max_length: int, alpha: float) -> tuple:
     """Return the tokens of the best hypothesis found, and its score."""
     live, finished = [((), 0.0)], []
     for _ in range(max_length):

@@ -57,9 +57,7 @@ def _leaves_at_most_k(value: Tensor, case: Case) -> bool:
         "places. Divide by the sum at the end.",
     ],
 )
-def next_token_probabilities(
-    logits: Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
-) -> Tensor:
+def next_token_probabilities(logits, temperature=1.0, top_k=None, top_p=None) -> Tensor:
     """Return the probabilities [B, V] to draw the next token from; None switches a filter off."""
     logits = logits / temperature
     if top_k is not None:

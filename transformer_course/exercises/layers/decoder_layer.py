@@ -65,9 +65,7 @@ def _what_the_future_changes(
 class DecoderLayer(nn.Module):
     """Self-attention, cross-attention and feed-forward network, each inside an AddNorm."""
 
-    def __init__(
-        self, d_model: int, heads: int, d_ff: int, dropout: float = 0.1, norm_first: bool = False
-    ) -> None:
+    def __init__(self, d_model, heads, d_ff, dropout=0.1, norm_first=False) -> None:
         super().__init__()
         self.self_attention = own.MultiHeadAttention(d_model, heads)
         self.cross_attention = own.MultiHeadAttention(d_model, heads)

@@ -56,9 +56,7 @@ class _TrainedEncoderLayer(Trained, model.EncoderLayer):
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward network, each inside an AddNorm."""
 
-    def __init__(
-        self, d_model: int, heads: int, d_ff: int, dropout: float = 0.1, norm_first: bool = False
-    ) -> None:
+    def __init__(self, d_model, heads, d_ff, dropout=0.1, norm_first=False) -> None:
         super().__init__()
         self.self_attention = own.MultiHeadAttention(d_model, heads)
         self.feed_forward = own.FeedForward(d_model, d_ff)

@@ -57,15 +57,7 @@ def _ten_steps(code: Callable, weight: Tensor, rate: float) -> Tensor:
     ],
 )
 def adam_update(
-    weight: Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    square: Tensor,
-    step: int,
-    rate: float,
-    beta1: float = 0.9,
-    beta2: float = 0.98,
-    eps: float = 1e-9,
+    weight: Tensor, gradient, mean, square, step: int, rate: float, beta1=0.9, beta2=0.98, eps=1e-9
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the new weight and the new running means of the gradient and of its square."""
     mean = beta1 * mean + (1 - beta1) * gradient

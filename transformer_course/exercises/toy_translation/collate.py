@@ -60,9 +60,7 @@ def _rectangles(code: Callable, pairs: Pairs, bos: int, eos: int, pad: int) -> t
         "longest row of this batch, and `torch.tensor(rows)`.",
     ],
 )
-def collate(
-    pairs: list[tuple[list[int], list[int]]], bos: int, eos: int, pad: int
-) -> tuple[Tensor, Tensor, Tensor]:
+def collate(pairs: list, bos: int, eos: int, pad: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return source, target in and target out as rectangles of ids."""
 
     def rectangle(rows: list[list[int]]) -> Tensor:

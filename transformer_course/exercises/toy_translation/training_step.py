@@ -73,15 +73,7 @@ _WHOLE = torch.tensor([[4, 3, 2]]), torch.tensor([[1, 6]]), torch.tensor([[6, 2]
         "`zero_grad()` comes before `backward()`, and `step()` after it.",
     ],
 )
-def training_step(
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    source: Tensor,
-    target_in: Tensor,
-    target_out: Tensor,
-    pad: int,
-    smoothing: float = 0.0,
-) -> float:
+def training_step(network, optimizer, source, target_in, target_out, pad, smoothing=0.0) -> float:
     """Update the weights once on a batch; return its loss per real token as a number."""
     logits = network(source, target_in)
     loss = own.smoothed_cross_entropy(logits.flatten(0, 1), target_out.flatten(), smoothing, pad)

@@ -115,12 +115,9 @@ class Transformer(nn.Module):
         sizes = d_model, config.heads, config.d_ff, config.dropout, config.norm_first
         self.source_embeddings = own.Embeddings(vocabs[0], d_model, pad_id)
         self.target_embeddings = own.Embeddings(vocabs[1], d_model, pad_id)
-        self.source_positions = own.SinusoidalPositionalEncoding(
-            d_model, config.max_len, config.dropout
-        )
-        self.target_positions = own.SinusoidalPositionalEncoding(
-            d_model, config.max_len, config.dropout
-        )
+        places = d_model, config.max_len, config.dropout
+        self.source_positions = own.SinusoidalPositionalEncoding(*places)
+        self.target_positions = own.SinusoidalPositionalEncoding(*places)
         self.encoder = own.Encoder(config.encoder_layers, *sizes)
         self.decoder = own.Decoder(config.decoder_layers, *sizes)
         self.output = nn.Linear(d_model, vocabs[1], bias=False)
