@@ -208,9 +208,7 @@ class Adam:
     """The optimiser: an update for each weight, with the two running means that it needs."""
 
     def __init__(self, weights: Iterator[nn.Parameter], rate: float) -> None:
-        self.weights = [
-            (weight, torch.zeros_like(weight), torch.zeros_like(weight)) for weight in weights
-        ]
+        self.weights = [(w, torch.zeros_like(w), torch.zeros_like(w)) for w in weights]
         self.rate = rate
         self.steps = 0
 
@@ -376,13 +374,11 @@ class Trainer:
 
     def train(self, watch: Callable[["Trainer"], None] = lambda trainer: None) -> None:
         """Take the steps that are left; call `watch` after each look at the dev sentences."""
-        network = self.translator.network
+        network, width = self.translator.network, self.translator.network.config.d_model
         while self.step < self.steps:
             start = time.perf_counter()
             network.train()
-            self.optimizer.rate = self.rate * noam(
-                self.step + 1, network.config.d_model, self.warmup
-            )
+            self.optimizer.rate = self.rate * noam(self.step + 1, width, self.warmup)
             batch = self.next_batch()
             loss = training_step(network, self.optimizer, *batch, PAD, self.smoothing)
             self.losses.append(loss)
