@@ -1,0 +1,126 @@
+"""What the file learns, beside what the course's own model learns."""
+
+import pytest
+import torch
+
+from transformer_course import model, translation
+from transformer_course.own import whole
+from transformer_course.own.training import share_weights
+from transformer_course.translation import toy_corpus
+from transformer_course.translation.corpora.downloads import data_folder
+
+
+def texts(corpus, split: str, most: int | None = None) -> list[tuple[str, str]]:
+    return [(pair.source, pair.target) for pair in corpus.split(split)[:most]]
+
+
+@pytest.fixture
+def toy():
+    corpus = toy_corpus()
+    return texts(corpus, "train", 400), texts(corpus, "dev", 20)
+
+
+def test_training_goes_on_where_it_was_stopped(toy) -> None:
+    file = whole.course()
+
+    def trained(stop_at: int | None):
+        trainer = file.Trainer(
+            file.Translator.from_pairs(toy[0], d_model=16, d_ff=16), *toy, steps=6, look_every=2
+        )
+
+        def watch(trainer) -> None:
+            if trainer.step == stop_at:
+                raise KeyboardInterrupt
+
+        if stop_at:
+            with pytest.raises(KeyboardInterrupt):
+                trainer.train(watch)
+        trainer.train()
+        return trainer
+
+    straight, stopped = trained(None), trained(4)
+    assert stopped.step == straight.step == 6
+    assert [row["dev_loss"] for row in stopped.history] == [
+        row["dev_loss"] for row in straight.history
+    ]
+    assert stopped.seconds_left == 0
+
+
+def test_unknown_words_have_an_id(toy) -> None:
+    file = whole.course()
+    translator = file.Translator.from_pairs(toy[0], at_least=3, d_model=16, d_ff=16)
+    [(source, target)] = translator.encode([("the zeppelin", "le zeppelin")])
+    assert source[1] == target[1] == file.UNK
+    assert isinstance(translator.translate(["the zeppelin"])[0], str)
+    assert isinstance(translator.search("the zeppelin"), str)
+    assert 0 <= translator.bleu(toy[1]) <= 100
+
+
+@pytest.mark.parametrize(
+    "text", ["l'homme n'aime pas le chat", "Où est-il, ce chat ?", "(oui!) il dort.", ""]
+)
+def test_sentences_come_back_from_their_words(text) -> None:
+    file = whole.course()
+    assert file.sentence(file.words(text)).replace(" ", "") == text.replace(" ", "")
+    assert file.sentence(file.words("l'homme n'aime pas, dit-il.")) == "l'homme n'aime pas, dit-il."
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_toy_is_learned(seed: int) -> None:
+    file, corpus = whole.course(), toy_corpus()
+    train, dev = texts(corpus, "train"), texts(corpus, "dev", 200)
+    torch.set_num_threads(1)
+    trainer = file.Trainer(file.Translator.from_pairs(train, seed=seed), train, dev, seed=seed)
+    trainer.train()
+    assert trainer.history[-1]["dev_exact_match"] >= 0.99
+
+
+STEPS = 300
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(3000)
+def test_real_text_is_learned_as_by_the_course(unchecked_signatures) -> None:
+    """With the same words, batches and first weights, without dropout."""
+    if not (data_folder() / "multi30k").is_dir():
+        pytest.skip("the captions are not on this machine")
+    file, corpus = whole.course(), translation.multi30k_corpus("en-fr")
+    train, dev = texts(corpus, "train"), texts(corpus, "dev", 200)
+    translator = file.Translator.from_pairs(train, at_least=3)
+    trainer = file.Trainer(translator, train, dev, steps=STEPS, warmup=100, look_every=STEPS)
+    theirs = _course_model(translator.network)
+    batches, take = [], trainer.next_batch
+    trainer.next_batch = lambda: batches.append(take()) or batches[-1]
+    trainer.train()
+    assert trainer.history[-1]["dev_loss"] == pytest.approx(
+        _dev_loss_by_the_course(theirs, batches, trainer), rel=0.01
+    )
+
+
+def _course_model(network) -> model.Transformer:
+    config = model.TransformerConfig(**vars(network.config))
+    theirs = model.Transformer(config)
+    theirs.load_state_dict(network.state_dict(), strict=False)
+    twin = type(network)(network.config)
+    share_weights(twin, theirs)
+    for one, other in zip(twin.parameters(), network.parameters(), strict=True):
+        assert torch.equal(one, other)
+    return theirs
+
+
+def _dev_loss_by_the_course(theirs, batches, trainer) -> float:
+    optimizer = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for step, (source, target_in, target_out) in enumerate(batches, start=1):
+        rate = trainer.rate * translation.noam(step, theirs.config.d_model, trainer.warmup)
+        optimizer.param_groups[0]["lr"] = rate
+        logits = theirs(source, target_in).flatten(0, 1)
+        loss = translation.smoothed_cross_entropy(
+            logits, target_out.flatten(), trainer.smoothing, translation.PAD
+        )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    trainer.translator.network = theirs
+    return trainer.dev_loss()
