@@ -28,7 +28,7 @@ COLAB = dict(
     for line in (ROOT / "tests" / "hosted" / "preinstalled.txt").read_text().splitlines()
     if "==" in line
 )
-SMALL = {"sacrebleu", "sacremoses", "jaxtyping"}
+SMALL = {"filelock", "sacrebleu", "sacremoses", "jaxtyping"}
 
 
 def constraints() -> dict[str, str]:
