@@ -29,9 +29,11 @@ def variants():
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         for name, answers in module.VARIANTS.items():
-            for answer in answers if name in parts() else ():
+            for number, answer in enumerate(answers if name in parts() else ()):
                 label = getattr(answer, "__name__", type(answer).__name__)
-                yield pytest.param(catalogues()[lesson][name], answer, id=f"{name}: {label}")
+                marks = pytest.mark.exhaustive if number else ()
+                exercise = catalogues()[lesson][name]
+                yield pytest.param(exercise, answer, id=f"{name}: {label}", marks=marks)
 
 
 @pytest.mark.usefixtures("unchecked_signatures")
