@@ -21,6 +21,12 @@ def progress_home(tmp_path_factory, monkeypatch):
     return home
 
 
+@pytest.fixture(autouse=True)
+def no_answer_joins_a_file(monkeypatch):
+    """Forget what the set-up of a lesson does with right answers."""
+    monkeypatch.setattr("transformer_course.checker.exercise.WHEN_RIGHT", {})
+
+
 @pytest.fixture
 def unchecked_signatures() -> Iterator[None]:
     """Switch the signature checks off, so that the course's own words about bad input are heard."""

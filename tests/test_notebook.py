@@ -21,7 +21,7 @@ def test_setup_says_the_same_each_time(capsys):
 
 def test_setup_of_a_lesson_says_how_far_the_reader_is(capsys):
     progress.record("attention.scaled_dot_product_attention")
-    assert notebook.setup("02_attention") is None
+    assert notebook.setup("02_attention").__name__ == "my_transformer"
     assert capsys.readouterr().out == (
         "Ready. Attention: 1 of 5 solved; next: exercise 2, padding_mask, 5 minutes.\n"
     )
@@ -60,6 +60,16 @@ def test_source_is_a_python_block(thing, monkeypatch):
     assert block.endswith("\n````")
     assert data["text/plain"] in block
     assert thing.__name__ in data["text/plain"].splitlines()[0]
+
+
+def test_source_of_a_part_that_is_given(monkeypatch):
+    shown = []
+    monkeypatch.setattr(notebook, "display", lambda data, raw: shown.append(data["text/plain"]))
+    own = notebook.setup()
+    for part in (own.MultiHeadAttention, own.split_heads, own.LayerNorm):
+        notebook.show_source(part)
+        assert shown[-1].splitlines()[0].startswith(("class ", "def "))
+        assert part.__name__ in shown[-1].splitlines()[0]
 
 
 @pytest.mark.parametrize("thing", [3, FeedForward(4, 8), len])

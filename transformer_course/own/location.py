@@ -21,6 +21,11 @@ def own_file() -> Path:
     here = Path.cwd()
     if (here / NAME).exists() or (here / RECORDS).is_dir() or any(map(os.environ.get, HOSTED)):
         return here / NAME
+    return temporary_file()
+
+
+def temporary_file() -> Path:
+    """Return where the file lies for as long as this process runs."""
     return Path(_temporary().name) / NAME
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 from transformer_course.checker import exercise
 from transformer_course.own.file import NAME, mended
 from transformer_course.own.join import join
-from transformer_course.own.location import own_file
+from transformer_course.own.location import own_file, temporary_file
 from transformer_course.own.modules import fill
 
 MODULE = NAME.removesuffix(".py")
@@ -16,7 +16,15 @@ MODULE = NAME.removesuffix(".py")
 def begin() -> ModuleType:
     """Return the learner's file as a module; from now on right answers join it."""
     path = own_file()
-    if note := mended(path):
+    try:
+        note = mended(path)
+    except OSError as error:
+        note = (
+            f"{path} cannot be made ({error.strerror}): what you solve now is kept until you close."
+        )
+        path = temporary_file()
+        mended(path)
+    if note:
         print(note)
     own = sys.modules.get(MODULE) or ModuleType(MODULE)
     fill(own, path.read_text(encoding="utf-8"), str(path))
