@@ -16,6 +16,11 @@ def test_setup_says_the_same_each_time(capsys):
     assert capsys.readouterr().out == "Ready.\nReady.\n"
 
 
+def test_setup_of_a_lesson_that_is_not_built_yet(capsys):
+    notebook.setup("99_lesson")
+    assert capsys.readouterr().out == "Ready.\n"
+
+
 def test_setup_switches_the_pictures_on():
     notebook.setup()
     assert alt.theme.active == "transformer_course"

@@ -126,13 +126,13 @@ def test_set_up_cell_where_the_package_is_missing(tmp_path, pip_status, said):
         "find_spec = util.find_spec\n"
         "util.find_spec = lambda name: None if name == 'transformer_course' else find_spec(name)\n"
         f"sys.executable = {str(python)!r}\n"
-        f"InteractiveShell.instance().run_cell({stamp.setup_cell()!r})\n"
+        f"InteractiveShell.instance().run_cell({stamp.setup_cell('00_start_here')!r})\n"
     )
     result = subprocess.run([sys.executable, "-c", session], capture_output=True, text=True)
     assert (tmp_path / "call").read_text() == f"-m pip install -q git+{stamp.repository()}\n"
     assert said in result.stdout
     # It goes on after pip: here the package is there all the time.
-    assert result.stdout.endswith("Ready.\n")
+    assert "Ready. Start here: 0 of 1 solved" in result.stdout.splitlines()[-1]
     assert ("Not installed" in result.stdout) == bool(said)
 
 
