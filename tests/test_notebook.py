@@ -44,6 +44,11 @@ def test_setup_where_nothing_can_be_written(tmp_path, monkeypatch, capsys):
     assert "Ready." in capsys.readouterr().out
 
 
+def test_setup_of_a_lesson_that_is_not_built_yet(capsys):
+    notebook.setup("99_lesson")
+    assert capsys.readouterr().out == "Ready.\n"
+
+
 def test_setup_switches_the_pictures_on():
     notebook.setup()
     assert alt.theme.active == "transformer_course"

@@ -45,7 +45,10 @@ def setup(lesson: str = "") -> ModuleType:
     if (Path.cwd() / RECORDS).is_dir():
         with suppress(OSError):  # a lesson works without its home page
             home.write(Path.cwd())
-    display(standing(lesson))
+    try:
+        display(standing(lesson))
+    except FileNotFoundError:  # a lesson that is built for the first time
+        print("Ready.")
     return own
 
 

@@ -1,7 +1,8 @@
 """Each published solution, put into its notebook in place of the stub, satisfies the notebook.
 
 A stub is the cell tagged ``exercise`` whose metadata names the exercise; its check is the cell
-that calls ``exercise.<name>.check(``. Beside them, only the cells tagged ``setup`` are run.
+that calls ``exercise.<name>.check(``. Beside them, only the cells tagged ``install`` and ``setup``
+are run.
 """
 
 import ast
@@ -60,6 +61,11 @@ def run(cells):
     return client.execute(env={**os.environ, "OMP_NUM_THREADS": "1"}).cells
 
 
+def prepared(notebook):
+    """Return the cells that come before all exercises."""
+    return tagged(notebook, "install") + tagged(notebook, "setup")
+
+
 def test_every_notebook_with_exercises_has_a_catalogue():
     for path in NOTEBOOKS.glob("*.ipynb"):
         if stubs(nbformat.read(path, as_version=4)):
@@ -102,8 +108,8 @@ def test_untouched_stubs_get_a_neutral_note(lesson):
 )
 def test_published_solutions_pass_the_notebooks_own_checks(lesson):
     notebook = read(lesson)
-    cells = tagged(notebook, "setup")
-    assert cells
+    cells = prepared(notebook)
+    assert len(cells) > 1
     for name, stub in stubs(notebook).items():
         solved = stub.copy()
         solved.source = CATALOGUES[lesson][name].solution().code
@@ -122,7 +128,7 @@ def test_a_kernel_survives_bad_answers():
         "wavelengths": "def wavelengths(d_model):\n    size = d_model // 0\n    return size",
         "shift_matrix": "def shift_matrix(offset, d_model):\n    while True:\n        pass",
     }
-    cells = tagged(notebook, "setup")
+    cells = prepared(notebook)
     for name, answer in answers.items():
         stub = stubs(notebook)[name].copy()
         stub.source = answer
