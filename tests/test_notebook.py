@@ -1,5 +1,7 @@
 """What a notebook takes from the package for itself."""
 
+from types import SimpleNamespace
+
 import altair as alt
 import pytest
 
@@ -9,6 +11,7 @@ from transformer_course.checker import progress
 from transformer_course.model.attention import causal_mask
 from transformer_course.model.feed_forward import FeedForward
 from transformer_course.own.location import RECORDS
+from transformer_course.own.sections import parts, template, with_section
 from transformer_course.syllabus import colab_link
 from transformer_course.workspace import home
 
@@ -102,3 +105,16 @@ def test_an_error_is_shown_with_its_type(capsys):
 def test_an_error_that_does_not_come_is_told():
     with pytest.raises(AssertionError, match="raised none"):
         notebook.show_error(int, "3")
+
+
+def test_a_reader_is_told_whose_the_parts_are(tmp_path):
+    file = tmp_path / "my_transformer.py"
+    text = template()
+    own = SimpleNamespace(__file__=str(file))
+    file.write_text(with_section(text, "softmax", "softmax = 1", "yours, today"), encoding="utf-8")
+    others = f"1 of {len(parts())} parts are yours; the others are the course's for now."
+    assert notebook.whose_parts(own) == others
+    for name in parts():
+        text = with_section(text, name, f"{name} = 1", "yours, today")
+    file.write_text(text, encoding="utf-8")
+    assert notebook.whose_parts(own) == f"All {len(parts())} parts are yours."

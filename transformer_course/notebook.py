@@ -11,8 +11,10 @@ from types import ModuleType
 
 from IPython.display import display
 
+from transformer_course.own.file import yours
 from transformer_course.own.given import part_text
 from transformer_course.own.location import RECORDS
+from transformer_course.own.sections import parts
 from transformer_course.own.session import begin
 from transformer_course.syllabus import colab_link
 from transformer_course.workspace import home
@@ -111,3 +113,11 @@ def show_error(call: Callable[..., object], *arguments: object, **settings: obje
         print(textwrap.fill(f"{type(error).__name__}: {error}", width=80), end="\n\n")
     else:
         raise AssertionError("an error was expected here, and the call raised none.")
+
+
+def whose_parts(own: ModuleType) -> str:
+    """Say how many parts of the learner's file are the learner's own."""
+    mine, total = len(yours(Path(own.__file__))), len(parts())
+    if mine == total:
+        return f"All {total} parts are yours."
+    return f"{mine} of {total} parts are yours; the others are the course's for now."

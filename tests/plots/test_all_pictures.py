@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import get_type_hints
 
 import matplotlib as mpl
@@ -34,6 +35,14 @@ HISTORY = [
     {"step": step, "train_loss": 50 / step, "dev_loss": 40 / step, "dev_exact_match": step / 500}
     for step in range(50, 450, 50)
 ]
+TRAINER = SimpleNamespace(
+    translator=SimpleNamespace(target=dict.fromkeys("abcd")),
+    dev=[("the cat", "le chat")],
+    steps=500,
+    step=400,
+    history=[row | {"said": ["le chien"]} for row in HISTORY],
+    seconds_left=9.0,
+)
 ABLATION = pd.DataFrame({"layer": ["encoder"] * 2, "head": [0, 1], "right": [0.9, 0.8]})
 LENGTHS = pd.DataFrame({"length": [8, 32], "accuracy": [1.0, 0.2], "encoding": ["a", "a"]})
 GROWTH = pd.DataFrame({"length": [2, 4], "cost": [1, 4], "part": ["a", "a"]})
@@ -89,6 +98,7 @@ PICTURES = {
     "forward_pass": lambda: plots.forward_pass(SMALL, IDS, IDS),
     "head_ablation": lambda: plots.head_ablation(ABLATION, ["right"], "Each is needed"),
     "head_grid": lambda: plots.head_grid(WEIGHTS[0], WORDS, WORDS),
+    "learning_to_translate": lambda: plots.learning_to_translate(TRAINER),
     "length_penalties": lambda: plots.length_penalties({"mean": mean_length}),
     "logits_and_probabilities": lambda: plots.logits_and_probabilities(
         WEIGHTS[0, 0, 0], WORDS, "One wins"

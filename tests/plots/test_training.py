@@ -1,6 +1,7 @@
 import math
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import IPython
 import IPython.display
@@ -66,6 +67,78 @@ def test_padding_bars_refuse_percentages():
         pictures.padding_waste_bars({"at random": 50})
 
 
+DEV = [("a cat", "un chat"), ("a dog", "un chien"), ("a bee", "une abeille"), ("no", "non")]
+
+
+def trainer(looks: int, **changes) -> SimpleNamespace:
+    """Return what the picture sees of a learner's trainer after so many looks at dev."""
+    history = [row | {"said": ["un chat", "le " * 60, ""]} for row in HISTORY[:looks]]
+    words = {str(number): number for number in range(90)}
+    state = {
+        "translator": SimpleNamespace(target=words),
+        "dev": DEV,
+        "steps": 150,
+        "step": 50 * looks,
+        "history": history,
+        "seconds_left": 7.4,
+    }
+    return SimpleNamespace(**state | changes)
+
+
+def sentences(picture) -> list[str]:
+    return [text.get_text() for text in picture.figure.axes[2].texts]
+
+
+def test_learning_is_drawn_with_what_the_translator_says():
+    picture = pictures.learning_to_translate(trainer(looks=2))
+    above, below, _ = picture.figure.axes
+    assert lines(above)["training, smoothed"] == [3.0, 1.0] and lines(above)["dev"] == [2.5, 0.5]
+    assert set(lines(above)["knowing nothing, ln V"]) == {math.log(90)}
+    assert list(below.lines[0].get_xdata()) == [50, 100]
+    assert list(below.lines[0].get_ydata()) == [0.1, 0.9]
+    said = sentences(picture)
+    assert said[:6] == ["source", "a cat", "right", "un chat", "✓ said", "un chat"]
+    assert said[10] == said[16] == "✗ said" and said[17] == "(nothing)"
+    assert len(said) == 18 and max(map(len, said)) < 80
+    for text in ("✓ said: un chat", "right: un chien", "0.50 nats", "90%"):
+        assert text in picture.description
+
+
+def test_axes_of_learning_stand_still():
+    def places(run):
+        figure = pictures.learning_to_translate(run).figure
+        figure.draw_without_rendering()
+        return [(a.get_xlim(), a.get_ylim(), a.get_position().bounds) for a in figure.axes]
+
+    before, after = places(trainer(looks=0)), places(trainer(looks=2))
+    assert before == after
+    (across, loss, _), (_, quality, _), _ = before
+    assert across == (0, 150) and quality[0] == 0 and 1 <= quality[1] < 1.1
+    assert loss[0] == 0 and math.log(90) < loss[1] < 1.1 * math.log(90)
+
+
+@pytest.mark.parametrize(
+    ("run", "title"),
+    [
+        (trainer(looks=0), "Step 0 of 150"),
+        (trainer(looks=2), "Step 100 of 150, about 7 s of training left"),
+        (trainer(looks=2, seconds_left=0.1), "Step 100 of 150, about 1 s of training left"),
+        (trainer(looks=2, steps=100), "Step 100 of 100"),
+    ],
+)
+def test_the_title_says_how_far_it_is(run, title):
+    picture = pictures.learning_to_translate(run)
+    assert picture.figure.axes[0].get_title(loc="left") == title
+    assert picture.description.startswith(f"{title}. ")
+
+
+def test_a_translation_is_right_only_as_a_whole():
+    long = "le chat noir " * 20
+    run = trainer(looks=1, dev=[("a", long + "dort")])
+    run.history[0]["said"] = [long + "mange"]
+    assert "✗ said" in sentences(pictures.learning_to_translate(run))
+
+
 class Screen:
     """Takes the place of a notebook's output."""
 
@@ -116,6 +189,26 @@ def test_a_run_that_never_got_a_row_draws_nothing(screen):
     with pictures.LiveLossPicture():
         pass
     assert screen.shown == []
+
+
+def test_the_learners_trainer_is_drawn_as_it_is(screen):
+    with pictures.LiveLossPicture(pictures.learning_to_translate, interval=0) as live:
+        live.update(trainer(looks=0))
+    assert screen.shown[0][1].description.startswith("Step 0")
+
+
+def test_a_stop_is_told_in_a_sentence_and_still_stops(screen):
+    with pytest.raises(KeyboardInterrupt) as stop, pictures.LiveLossPicture() as live:
+        live.update(HISTORY)
+        raise KeyboardInterrupt
+    assert stop.value._render_traceback_() == [pictures.STOPPED]
+    assert [kind for kind, _ in screen.shown] == ["new", "again"]
+
+
+def test_an_error_keeps_its_traceback(screen):
+    with pytest.raises(ZeroDivisionError) as error, pictures.LiveLossPicture():
+        raise ZeroDivisionError
+    assert not hasattr(error.value, "_render_traceback_")
 
 
 def test_outside_a_notebook_the_live_picture_needs_no_ipython():

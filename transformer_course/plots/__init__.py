@@ -54,6 +54,7 @@ from transformer_course.plots.theme import COLOURS
 from transformer_course.plots.training import (
     LiveLossPicture,
     curve_comparison,
+    learning_to_translate,
     loss_and_bleu,
     loss_curves,
     padding_waste_bars,
@@ -96,6 +97,7 @@ __all__ = [
     "head_ablation",
     "head_grid",
     "information_paths",
+    "learning_to_translate",
     "length_penalties",
     "logits_and_probabilities",
     "loss_and_bleu",

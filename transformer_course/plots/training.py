@@ -5,10 +5,11 @@ Measured figures stay out of the default sentences: they differ from one compute
 
 import math
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,12 +17,16 @@ from matplotlib.ticker import PercentFormatter
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
+    INK,
+    MUTED,
     SERIES,
+    SMALL_SIZE,
     blank_axes,
     check_columns,
     entitle,
     line_styles,
     matplotlib_theme,
+    points,
 )
 from transformer_course.translation.training.schedule import noam
 
@@ -35,6 +40,7 @@ COLUMNS = {
     "learning_rate": "learning rate",
 }
 """What a column of a history measures, and in which unit."""
+STOPPED = "Stopped. Run this cell again to go on."
 
 
 @matplotlib_theme()
@@ -223,15 +229,108 @@ def padding_waste_bars(
     return Picture(axes.figure, f"{title}. Share of positions that are padding: {shares}.")
 
 
+class Trainer(Protocol):
+    """A run of ``my_transformer.py``, as far as its picture asks."""
+
+    translator: Any
+    dev: Sequence[tuple[str, str]]
+    steps: int
+    step: int
+    history: Sequence[Mapping[str, Any]]
+    seconds_left: float
+
+
+@matplotlib_theme()
+def learning_to_translate(trainer: Trainer) -> Picture:
+    """Draw a run of the learner's own trainer, with what it says by now, on axes that stand still.
+
+    Parameters
+    ----------
+    trainer
+        The ``Trainer`` of ``my_transformer.py``, before, during or after its training.
+    """
+    ignorance = math.log(len(trainer.translator.target))
+    above, below, words = blank_axes(height=640, rows=3)
+    losses = {"training, smoothed": "train_loss", "dev": "dev_loss"}
+    for name, style in line_styles(list(losses)).items():
+        _line(above, trainer, losses[name], **style)
+    above.axhline(ignorance, color=MUTED, linestyle=":", label="knowing nothing, ln V")
+    above.set(ylabel="loss (nats per word)", ylim=(0, 1.05 * ignorance), xlim=(0, trainer.steps))
+    above.legend(loc="upper right", bbox_to_anchor=(1, 0.92))
+    _line(below, trainer, "dev_exact_match", color=SERIES[1])
+    below.set(ylabel=COLUMNS["dev_exact_match"], ylim=(0, 1.04), xlabel="training step (updates)")
+    below.yaxis.set_major_formatter(PercentFormatter(1))
+    below.tick_params(labelbottom=True)
+    lines = _translations(trainer)
+    _write(words, lines)
+    entitle(above, _how_far(trainer))
+    spoken = "; ".join(f"{name}: {text}" for name, text in lines)
+    return Picture(
+        above.figure,
+        f"{_how_far(trainer)}. Against the training step: above, the loss on the training and the "
+        f"dev sentences; below, the share of dev sentences translated exactly right"
+        f"{_last_figures(trainer)}. Three of the sentences: {spoken}.",
+    )
+
+
+def _line(axes: Axes, trainer: Trainer, column: str, **style: Any) -> None:
+    steps, values = ([row[name] for row in trainer.history] for name in ("step", column))
+    axes.plot(steps, values, marker=".", **style)
+
+
+def _how_far(trainer: Trainer) -> str:
+    """Say which step it is and, if any are left, how long they will take."""
+    far = f"Step {trainer.step:,} of {trainer.steps:,}"
+    if not 0 < trainer.step < trainer.steps:
+        return far
+    return f"{far}, about {max(1, round(trainer.seconds_left))} s of training left"
+
+
+def _last_figures(trainer: Trainer) -> str:
+    if not trainer.history:
+        return ""
+    row = trainer.history[-1]
+    return f"; now {row['dev_loss']:.2f} nats on dev, and {row['dev_exact_match']:.0%}"
+
+
+def _translations(trainer: Trainer) -> list[tuple[str, str]]:
+    """Return the lines of three dev sentences with their names, cut to the picture's width."""
+    lines = []
+    said = trainer.history[-1]["said"] if trainer.history else [None] * 3
+    for (source, right), text in zip(trainer.dev, said, strict=False):
+        lines += [("source", _shortened(source)), ("right", _shortened(right))]
+        mark = "✓" if text == right else "✗"
+        lines.append(("said", "") if text is None else (f"{mark} said", _shortened(text)))
+    return lines
+
+
+def _shortened(text: str) -> str:
+    return textwrap.shorten(text, 74, placeholder=" ...") or "(nothing)"
+
+
+def _write(axes: Axes, lines: Sequence[tuple[str, str]]) -> None:
+    """Write named lines below one another, with a gap after each third."""
+    axes.set_axis_off()
+    for number, line in enumerate(lines):
+        y = 1 - (number + number // 3 / 2) / 10
+        colour = MUTED if number % 3 == 0 else INK
+        for x, text in zip((-0.02, 0.08), line, strict=True):
+            written = axes.text(x, y, text, color=colour, fontsize=points(SMALL_SIZE), va="top")
+            written.set_transform(axes.transAxes)
+            # A long sentence must not squeeze the axes above.
+            written.set_in_layout(False)
+
+
 class LiveLossPicture:
     """A picture of a run that is still going on, redrawn in the notebook's output.
 
-    Outside a notebook it draws nothing. Leaving the block draws the final state.
+    Outside a notebook it draws nothing. Leaving the block draws the final state. When the reader
+    stops the run, a sentence takes the place of the traceback.
 
     Parameters
     ----------
     draw
-        Makes the picture from the rows so far.
+        Makes the picture from what :meth:`update` got: the rows so far, or the trainer itself.
     interval
         Seconds between two drawings, at least.
 
@@ -241,12 +340,10 @@ class LiveLossPicture:
     ...     Trainer(translator, train, dev, settings, watch=live.update).train()
     """
 
-    def __init__(
-        self, draw: Callable[[History], Picture] = loss_curves, interval: float = 1.0
-    ) -> None:
+    def __init__(self, draw: Callable[[Any], Picture] = loss_curves, interval: float = 1.0) -> None:
         self.draw = draw
         self.interval = interval
-        self._history: History = []
+        self._run: Any = None
         self._drawn = -math.inf
         self._handle = None
 
@@ -260,20 +357,23 @@ class LiveLossPicture:
         traceback: TracebackType | None,
     ) -> None:
         self._draw()
+        if isinstance(error, KeyboardInterrupt):
+            # IPython asks an exception first how it wants to be shown.
+            error._render_traceback_ = lambda: [STOPPED]
 
-    def update(self, history: History) -> None:
-        """Take all rows so far, and draw them if the last drawing is old enough."""
-        self._history = history
+    def update(self, run: Any) -> None:
+        """Take the run so far, and draw it if the last drawing is old enough."""
+        self._run = run
         if time.monotonic() - self._drawn >= self.interval:
             self._draw()
 
     def _draw(self) -> None:
-        if not (_in_notebook() and len(self._history)):
+        if self._run is None or not _in_notebook():
             return
         # Only notebooks are sure to have IPython.
         from IPython.display import display
 
-        picture = self.draw(self._history)
+        picture = self.draw(self._run)
         if self._handle is None:
             self._handle = display(picture, display_id=True)
         else:
