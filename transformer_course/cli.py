@@ -139,10 +139,10 @@ def _parser() -> argparse.ArgumentParser:
     publish.add_argument("checkpoint", type=Path, help="the folder that train wrote")
     publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
 
-    grading = commands.add_parser("grade", help="grade a folder of learners' notebooks")
+    grading = commands.add_parser("grade", help="grade a folder of notebooks, or my_transformer.py")
     grading.set_defaults(command=_grade)
-    grading.add_argument("folder", type=Path, help="notebooks, or one folder per learner")
-    grading.add_argument("--csv", type=Path, help="also write a table, one line per notebook")
+    grading.add_argument("folder", type=Path, help="the files, or one folder per learner")
+    grading.add_argument("--csv", type=Path, help="also write a table, one line per file")
     grading.add_argument("--json", type=Path, help="also write all that is known, feedback too")
     grading.add_argument("--seconds", type=float, default=120.0, help="time limit for each (120)")
     grading.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")

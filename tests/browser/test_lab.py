@@ -1,11 +1,7 @@
 """JupyterLab: a chart that moves, an exercise answered wrongly and rightly, the map's links."""
 
 import json
-import os
 import re
-import secrets
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.jupyterlab import KERNEL_IS_READY, learners_lab
 from tools.sources import ROOT
 from transformer_course.checker.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
@@ -23,7 +20,6 @@ from transformer_course.workspace.update import DEFAULT
 
 LESSON = "01_positional_encoding.ipynb"
 SECONDS_TO_START = 60
-SECONDS_TO_END = 20
 PATIENCE = 30_000  # milliseconds for a check
 EXERCISE = sinusoidal_encoding
 MISTAKE = next(mistake.name for mistake in EXERCISE.mistakes if "swapped" in mistake.name)
@@ -33,54 +29,9 @@ def sinusoidal_encoding(length, d_model):
     return torch.stack([angle.cos(), angle.sin()], dim=-1).flatten(1)
 """
 
-OPTIONS = (
-    "--no-browser",
-    "--ip=127.0.0.1",
-    "--port=0",
-    # For `jupyterapp` in the page, which can wait for a run to end.
-    "--LabApp.expose_app_in_browser=True",
-)
-KERNEL_IS_READY = """() => {
-    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
-    return session?.isReady && session.kernelDisplayStatus === "idle";
-}"""
-
 EXECUTION_COUNTS = """() =>
     [...jupyterapp.shell.currentWidget.content.model.cells]
     .filter(cell => cell.type === "code").map(cell => cell.executionCount)"""
-
-
-def keep_all_cells(settings: Path) -> None:
-    """Tell JupyterLab to keep cells that are out of sight, so that each has its number."""
-    file = settings / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"windowingMode": "none"}), encoding="utf-8")
-
-
-def own_environment(home: Path, token: str) -> dict[str, str]:
-    """Return environment variables that keep a server away from the user's own files."""
-    folders = {
-        "HOME": "",
-        "IPYTHONDIR": "ipython",
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "TRANSFORMER_COURSE_HOME": "progress",
-    }
-    own = {variable: str(home / folder) for variable, folder in folders.items()}
-    return os.environ | own | {"JUPYTER_TOKEN": token, "OMP_NUM_THREADS": "1"}
-
-
-def address_of(server: subprocess.Popen[bytes], runtime: Path) -> str:
-    """Wait until a server has written its address, and return it."""
-    note = runtime / f"jpserver-{server.pid}.json"
-    deadline = time.monotonic() + SECONDS_TO_START
-    while time.monotonic() < deadline and server.poll() is None:
-        if note.exists() and (text := note.read_text(encoding="utf-8")):
-            return json.loads(text)["url"]
-        time.sleep(0.1)
-    raise TimeoutError(f"JupyterLab gave no address within {SECONDS_TO_START} s: see lab.log")
 
 
 def wait_for(page: Path) -> None:
@@ -95,24 +46,9 @@ def wait_for(page: Path) -> None:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Start JupyterLab as a learner does; return the address of lesson 1."""
     home = tmp_path_factory.mktemp("lab")
-    keep_all_cells(home / "settings")
-    token = secrets.token_hex()
-    command = [sys.executable, "-m", "transformer_course.cli", "lab", "--", *OPTIONS]
-    environment = own_environment(home, token)
-    with (home / "lab.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
-    try:
-        address = address_of(server, home / "runtime")
+    with learners_lab(home, home) as (address, token):
         wait_for(home / DEFAULT / PAGE)
-        yield f"{address}lab/tree/{LESSON}?token={token}"
-    finally:
-        # On this signal the server ends its kernels too.
-        server.terminate()
-        try:
-            server.wait(timeout=SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        yield f"{address}lab/tree/{LESSON}{token}"
 
 
 class Lesson:

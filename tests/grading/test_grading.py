@@ -196,8 +196,8 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert lines == [
         "submission,lesson,solved,of,findings,problem",
-        "a.ipynb,toy_translation,1,5,,",
-        "b.ipynb,toy_translation,0,5,noam: the larger branch is taken,",
+        "a.ipynb,toy_translation,1,6,,",
+        "b.ipynb,toy_translation,0,6,noam: the larger branch is taken,",
         "c.ipynb,,0,0,,the file is empty",
     ]
     stored = json.loads((tmp_path / "out.json").read_text())

@@ -51,6 +51,12 @@ def test_what_the_learner_wrote_is_lit():
     assert all(words.endswith("\u2713 yours") for words in lit(sections.parts()))
 
 
+def test_every_part_of_a_lesson_on_the_map_lights_something():
+    on_the_map = {lesson.partition("_")[2] for lesson in list(LESSONS)[:8]}
+    for part, lesson in sections.parts().items():
+        assert bool(lit([part])) == (lesson in on_the_map), part
+
+
 def test_a_map_without_a_learner_speaks_of_none():
     assert "yours" not in drawn()["text/html"]
     assert len(lit(None)) == len({link.text for link in page().find_all("a")})

@@ -113,8 +113,9 @@ class Feedback:
     mistakes: tuple[str, ...] = ()
 
     def with_sentences(self, sentences: Sequence[str]) -> "Feedback":
-        """Return the same feedback with more to say at its end."""
-        return replace(self, parts=(*self.parts, *map(Sentence, sentences)))
+        """Return the same feedback with more to say after its finding."""
+        finding, *details = self.parts
+        return replace(self, parts=(finding, *map(Sentence, sentences), *details))
 
     @property
     def passed(self) -> bool:

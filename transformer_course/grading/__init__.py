@@ -1,4 +1,4 @@
-"""Grade the notebooks of a class."""
+"""Grade the notebooks of a class, or its files ``my_transformer.py``."""
 
 from transformer_course.grading.limits import Limits
 from transformer_course.grading.processes import grade, submissions

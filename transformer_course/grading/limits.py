@@ -7,6 +7,7 @@ container or on a machine that can be lost.
 
 import os
 import sys
+import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -48,6 +49,7 @@ def confine(home: str, limits: Limits) -> None:
     import resource  # here, because Windows lacks it, and all of a lesson's exercises are imported
 
     os.environ.update({"HOME": home, "TRANSFORMER_COURSE_HOME": home, "TMPDIR": home})
+    tempfile.tempdir = home  # TMPDIR is read once, and torch has asked for it by now
     os.chdir(home)
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)  # as many processes run at a time as there are processors

@@ -14,14 +14,18 @@ from typing import Any
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
 from transformer_course.grading.limits import Limits, confine
-from transformer_course.grading.submission import Submission, SubmissionError
+from transformer_course.grading.submission import SubmissionError, read
 from transformer_course.grading.table import Row
+from transformer_course.own.location import NAME
+
+SET_UP = "transformer_course.notebook"
+"""What the first cell of each lesson imports."""
 
 
 def submissions(folder: Path) -> list[Path]:
-    """Return all notebooks in a folder, and what lies there in the place of one.
+    """Return all notebooks and ``my_transformer.py`` in a folder, and what lies in their place.
 
-    That is each other file, and each folder that holds no notebook, so that nobody is passed over.
+    That is each other file, and each folder that holds neither, so that nobody is passed over.
 
     Raises
     ------
@@ -32,7 +36,9 @@ def submissions(folder: Path) -> list[Path]:
         raise ValueError(f"{folder} is not a folder; give the one that holds the submissions.")
     found = [path for entry in folder.iterdir() for path in _handed_in(entry)]
     if not found:
-        raise ValueError(f"{folder} is empty; put one notebook, or one folder, per learner there.")
+        raise ValueError(
+            f"{folder} is empty; put one notebook, one {NAME}, or one folder per learner there."
+        )
     return sorted(found)
 
 
@@ -41,12 +47,10 @@ def _handed_in(entry: Path) -> list[Path]:
         return []
     if not entry.is_dir():
         return [entry]
-    notebooks = [
-        path
-        for path in entry.rglob("*.ipynb")
-        if not any(part.startswith(".") for part in path.relative_to(entry).parts)
-    ]
-    return notebooks or [entry]
+    # Where files are collected, a learner's name is often put before that of the file.
+    found = [path for pattern in ("*.ipynb", f"*{NAME}") for path in entry.rglob(pattern)]
+    hidden = [path for path in found if any(p[0] == "." for p in path.relative_to(entry).parts)]
+    return [path for path in found if path not in hidden] or [entry]
 
 
 def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
@@ -75,7 +79,7 @@ def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -
     context = multiprocessing.get_context("forkserver")
     # What takes seconds to import is imported once, and each submission gets a copy of that.
     lessons = [f"{catalogues.__module__}.{lesson}" for lesson in catalogues()]
-    context.set_forkserver_preload([__name__, *lessons])
+    context.set_forkserver_preload([__name__, *lessons, SET_UP])
     with ThreadPoolExecutor(processes) as pool:
         yield from pool.map(partial(_grade_one, context, folder, limits), paths)
 
@@ -117,19 +121,27 @@ def _child(path: Path, home: str, limits: Limits, messages: Connection) -> None:
     """Grade a submission; the last message is the problem, empty if there is none."""
     messages.send("begun")
     try:
-        submission = Submission.read(path)
+        _report(path, home, limits, messages)
     except (SubmissionError, OSError) as error:
         messages.send(("problem", str(error)))
-        return
+    else:
+        messages.send(("problem", ""))
+
+
+def _report(path: Path, home: str, limits: Limits, messages: Connection) -> None:
+    """Send what is found out, as soon as it is."""
+    submission = read(path)
     messages.send(("lesson", submission.lesson))
+    messages.send(("of", len(submission.exercises)))
     confine(home, limits)
     for name, feedback in submission.check():
-        messages.send(("exercises", {name: _described(feedback)}))
-    messages.send(("problem", ""))
+        lesson = submission.exercises[name].task.lesson
+        messages.send(("exercises", {name: _described(lesson, feedback)}))
 
 
-def _described(feedback: Feedback) -> dict[str, Any]:
+def _described(lesson: str, feedback: Feedback) -> dict[str, Any]:
     return {
+        "lesson": lesson,
         "verdict": feedback.verdict.value,
         "mistakes": list(feedback.mistakes),
         "finding": " and ".join(feedback.mistakes) or feedback.parts[0].text(),

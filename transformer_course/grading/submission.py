@@ -2,7 +2,8 @@
 
 A lesson trains models and draws pictures, and a class hands in two hundred of them. What counts are
 the answers, so only those cells run that define an answer, and the cells that those need: by the
-names which they use and which earlier cells define.
+names which they use and which earlier cells define. A ``my_transformer.py`` holds nothing but
+answers, of all lessons.
 """
 
 import ast
@@ -23,12 +24,14 @@ from transformer_course.checker import reports
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
+from transformer_course.own import examine, sections
+from transformer_course.own.location import NAME
 
 CATALOGUES = "transformer_course.exercises"
 
 
 class SubmissionError(ValueError):
-    """A file that cannot be graded as a lesson of the course."""
+    """A file that cannot be graded: no lesson of the course, and no ``my_transformer.py``."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ class Submission:
             If the file is empty, no notebook, or none of the course's lessons.
         """
         if path.is_dir():
-            raise SubmissionError("this folder holds no notebook")
+            raise SubmissionError(f"this folder holds no notebook and no {NAME}")
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
@@ -178,6 +181,54 @@ class Submission:
         return found
 
 
+class OwnFile:
+    """A ``my_transformer.py`` that somebody handed in.
+
+    Attributes
+    ----------
+    lesson
+        ``my_transformer``.
+    exercises
+        The exercise of each part by its name.
+    """
+
+    lesson = "my_transformer"
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.exercises = {name: catalogues()[of][name] for name, of in sections.parts().items()}
+
+    def check(self) -> Iterator[tuple[str, Feedback]]:
+        """Run the file; yield what each check says of a part that the learner wrote.
+
+        Raises
+        ------
+        SubmissionError
+            If it is no such file, or does not run.
+        KeyboardInterrupt
+            If the run is stopped.
+        """
+        try:
+            module = examine.load(self._path)
+        except examine.FileError as error:
+            raise SubmissionError(str(error)) from None
+        for row in examine.rows(self._path, module):
+            if row.feedback is not None:
+                yield row.name, row.feedback
+
+
+def read(path: Path) -> Submission | OwnFile:
+    """Read what a learner handed in.
+
+    Raises
+    ------
+    SubmissionError
+        As for :meth:`Submission.read`; what is wrong with a ``my_transformer.py`` comes to light
+        when it is run.
+    """
+    return OwnFile(path) if path.suffix == ".py" and path.is_file() else Submission.read(path)
+
+
 def _lesson(cells: Sequence[Cell]) -> str:
     known = catalogues()
     imports = (
@@ -207,4 +258,5 @@ def _judge(answer: Answer, namespace: dict[str, Any]) -> Feedback:
         candidate = eval(answer.expression.code, namespace)
     except Exception as error:
         return reports.missing(answer.exercise.task, error)
-    return answer.exercise.check(candidate)
+    # Not `check`: that would put the answer into a my_transformer.py, and say so.
+    return answer.exercise.judge(candidate)

@@ -10,7 +10,6 @@ import pandas as pd
 
 from transformer_course.checker.comparison import short
 from transformer_course.checker.feedback import Verdict
-from transformer_course.exercises import catalogues
 from transformer_course.grading.limits import Limits
 
 
@@ -23,16 +22,20 @@ class Row:
     submission
         Its path below the graded folder.
     lesson
-        The lesson's name; empty if it could not be told.
+        The lesson's name, or ``my_transformer``; empty if it could not be told.
+    of
+        How many exercises the lesson, or how many parts the file has.
     exercises
-        For each exercise of the lesson: ``verdict``, ``mistakes`` (names of those recognised),
-        ``finding`` (in one sentence) and ``feedback`` (all words that the learner sees).
+        For each exercise of the lesson, or part that the learner wrote: ``lesson``, ``verdict``,
+        ``mistakes`` (names of those recognised), ``finding`` (in one sentence) and ``feedback``
+        (all words that the learner sees).
     problem
         Why the submission could not be graded, or not to its end; empty if it could.
     """
 
     submission: str
     lesson: str = ""
+    of: int = 0
     exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
     problem: str = ""
 
@@ -66,7 +69,7 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
             "submission": row.submission,
             "lesson": row.lesson,
             "solved": row.solved,
-            "of": len(catalogues().get(row.lesson, ())),
+            "of": row.of,
             "findings": "; ".join(row.findings),
             "problem": row.problem,
         }

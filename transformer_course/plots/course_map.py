@@ -39,7 +39,7 @@ class Part:
     made_of: tuple[str, ...] = ()
 
 
-EMBEDDINGS = Part("Embeddings", "06_transformer", made_of=("Embeddings",))
+EMBEDDINGS = Part("Embeddings", "06_transformer", made_of=("build_vocabulary", "Embeddings"))
 POSITIONS = Part(
     "Positional encoding",
     "01_positional_encoding",
@@ -51,7 +51,12 @@ FEED_FORWARD = Part("Feed-forward network", "04_feed_forward", SUBLAYER, ("FeedF
 
 BEFORE_ENCODER = (Part("English: the cat sleeps"), EMBEDDINGS, POSITIONS)
 ENCODER_LAYER = (
-    Part("Self-attention", "02_attention", SUBLAYER, ("scaled_dot_product_attention",)),
+    Part(
+        "Self-attention",
+        "02_attention",
+        SUBLAYER,
+        ("scaled_dot_product_attention", "padding_mask"),
+    ),
     ADD_NORM,
     FEED_FORWARD,
     ADD_NORM,
@@ -70,14 +75,14 @@ DECODER_LAYER = (
         "Masked self-attention, in several heads",
         "03_multi_head_attention",
         SUBLAYER,
-        ("causal_mask", "target_mask", "MultiHeadAttention"),
+        ("causal_mask", "target_mask", "split_heads", "merge_heads", "MultiHeadAttention"),
     ),
     ADD_NORM,
     Part(
         "Cross-attention: reads the memory",
         "03_multi_head_attention",
         COLOURS["memory"],
-        ("MultiHeadAttention",),
+        ("MultiHeadAttention", "DecoderLayer"),
     ),
     ADD_NORM,
     FEED_FORWARD,
@@ -85,14 +90,23 @@ DECODER_LAYER = (
 )
 AFTER_DECODER = (
     Part(
-        "Output layer: a score for each French word", "06_transformer", made_of=("output_logits",)
+        "Output layer: a score for each French word",
+        "06_transformer",
+        made_of=("output_logits", "tie", "Transformer"),
     ),
     Part("Softmax: the next word is dort", "00_start_here", made_of=("softmax",)),
 )
 TRAINING = Part(
     "Training: from random numbers to a translator",
     "07_toy_translation",
-    made_of=("collate", "masked_mean", "smoothed_cross_entropy", "noam", "training_step"),
+    made_of=(
+        "collate",
+        "masked_mean",
+        "smoothed_cross_entropy",
+        "adam_update",
+        "noam",
+        "training_step",
+    ),
 )
 
 TITLE = "Each part of the model leads to the lesson where you build it"
