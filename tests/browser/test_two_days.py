@@ -166,10 +166,15 @@ class Learner:
         self.page.wait_for_function(KERNEL_IS_READY)
 
     def open(self, name: str) -> None:
-        """Double-click a notebook in the list of files."""
-        self.page.locator(f".jp-DirListing-itemText:text-is('{name}')").dblclick()
+        """Open a notebook."""
+        self.double_click(name)
         self.page.wait_for_function(IS_IN_FRONT, arg=name)
         self.page.wait_for_function(KERNEL_IS_READY)
+
+    def double_click(self, name: str) -> None:
+        """Double-click a name in the list of files."""
+        exactly = re.compile(f"^{re.escape(name)}$")
+        self.page.locator(".jp-DirListing-itemText").filter(has_text=exactly).dblclick()
 
     def is_in(self) -> str:
         """Return the name of the notebook in front."""
@@ -317,7 +322,7 @@ def finds_the_answers_in_the_new_version(learner: Learner, log: str) -> None:
 
 def sees_five_parts_at_home(learner: Learner) -> None:
     """Look at the home page."""
-    learner.page.locator(f".jp-DirListing-itemText:text-is('{PAGE}')").dblclick()
+    learner.double_click(PAGE)
     page = learner.page.locator(".jp-RenderedMarkdown")
     expect(page).to_contain_text(f"{len(FIVE)} of the {len(parts())} parts")
     lit = page.locator("figure.course-map div:has(> a)", has_text="yours")
