@@ -26,6 +26,8 @@ from transformer_course.workspace.copies import notebook_text
 from transformer_course.workspace.home import PAGE
 
 PATIENCE = 120_000  # milliseconds for a cell
+# Void, because a widget cannot be sent out of the page.
+OPEN = "name => void jupyterapp.commands.execute('docmanager:open', { path: name })"
 IS_IN_FRONT = "name => window.jupyterapp?.shell.currentWidget?.title.label === name"
 IS_SAVED = "() => !jupyterapp.shell.currentWidget.context.model.dirty"
 IN_FRONT = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell"
@@ -166,10 +168,9 @@ class Learner:
         self.page.wait_for_function(KERNEL_IS_READY)
 
     def open(self, name: str) -> None:
-        """Double-click a notebook in the list of files."""
-        self.page.locator(f".jp-DirListing-itemText:text-is('{name}')").dblclick()
+        """Open a file, as from the list of files."""
+        self.page.evaluate(OPEN, name)
         self.page.wait_for_function(IS_IN_FRONT, arg=name)
-        self.page.wait_for_function(KERNEL_IS_READY)
 
     def is_in(self) -> str:
         """Return the name of the notebook in front."""
@@ -181,6 +182,7 @@ class Learner:
 
     def set_up(self) -> Locator:
         """Run the two cells that set a lesson up; return what the first one shows."""
+        self.page.wait_for_function(KERNEL_IS_READY)
         install, setup = (self.where("tags", tag) for tag in ("install", "setup"))
         for cell in (install, setup):
             self.run(cell)
@@ -317,7 +319,7 @@ def finds_the_answers_in_the_new_version(learner: Learner, log: str) -> None:
 
 def sees_five_parts_at_home(learner: Learner) -> None:
     """Look at the home page."""
-    learner.page.locator(f".jp-DirListing-itemText:text-is('{PAGE}')").dblclick()
+    learner.open(PAGE)
     page = learner.page.locator(".jp-RenderedMarkdown")
     expect(page).to_contain_text(f"{len(FIVE)} of the {len(parts())} parts")
     lit = page.locator("figure.course-map div:has(> a)", has_text="yours")

@@ -42,6 +42,7 @@ def test_every_exercise_of_the_lesson_is_judged():
         (RIGHT,),  # the check was deleted
         (f"{RIGHT}\n{CHECK}",),
         (RIGHT.replace("noam", "mine"), "exercise.noam.check(mine)"),
+        (RIGHT, CHECK, 'exercise.noam.check("noam")'),  # shown in lesson 0
         (RIGHT, CHECK, "noam = 3"),  # reused for something else after the check
         ("def noam(step, d_model, warmup): ...", CHECK, RIGHT, CHECK),
         ("%matplotlib inline\n!ls", RIGHT, CHECK),

@@ -3,7 +3,7 @@
 import pytest
 
 from transformer_course.own.file import HISTORY, NAME, mended, replace
-from transformer_course.own.sections import parts, template, with_section, yours
+from transformer_course.own.sections import parts, sections, template, with_section, yours
 
 MINE = "def softmax(scores):\n    return scores.softmax(dim=-1)"
 
@@ -81,6 +81,16 @@ def test_edits_by_hand_stay(path) -> None:
     assert mended(path) is None
     replace(path, with_section(mine, "causal_mask", "causal_mask = 1", "yours, today"))
     assert "steps: int = 700" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("new", ["build_vocabulary", "adam_update", "token_budget_batches"])
+def test_part_that_the_course_has_since_today_gets_its_section(path, new) -> None:
+    whole = path.read_text(encoding="utf-8").replace("steps: int = 500", "steps: int = 700")
+    before = whole.replace(str(sections(whole)[new]), "")
+    replace(path, before)
+    assert mended(path) == f"{NAME} has a new section for {new}; all else is as it was."
+    assert path.read_text(encoding="utf-8") == whole
+    assert mended(path) is None
 
 
 def test_parts_are_the_sections() -> None:

@@ -59,9 +59,14 @@ class Cell:
         return ast.walk(self.tree) if self.tree else iter(())
 
     def checks(self) -> Iterator[tuple[str, str]]:
-        """Yield exercise and expression of each ``exercise.NAME.check(EXPRESSION)``."""
+        """Yield exercise and expression of each ``exercise.NAME.check(EXPRESSION)``.
+
+        A lesson shows what the check says of a text; that is nobody's answer.
+        """
         for node in self.nodes():
             match node:
+                case ast.Call(_, [ast.Constant()]):
+                    continue
                 case ast.Call(ast.Attribute(ast.Attribute(attr=name), "check"), [expression]):
                     yield name, ast.unparse(expression)
 

@@ -79,6 +79,8 @@ def mended(path: Path) -> str | None:
     """
     if not path.exists() and not _versions(path):
         write_text(path, sections.template())
+    if note := _completed(path):
+        return note
     problem = _problem(path)
     if problem is None:
         return None
@@ -94,6 +96,26 @@ def mended(path: Path) -> str | None:
     return (
         f"{path.name} {problem}.{aside} A new one was made from {HISTORY}, with {parts} of yours."
     )
+
+
+def _completed(path: Path) -> str | None:
+    """Add the sections that the course has since this version; say which, if there are any.
+
+    A file that lacks more than the newest version of its history was cut, and is left alone.
+    """
+    versions = _versions(path)
+    if not path.exists() or not versions:
+        return None
+    text = _text(path)
+    have = sections.sections(text).keys()
+    missing = sections.parts().keys() - have
+    if not missing or have != sections.sections(_text(versions[0])).keys():
+        return None
+    new = sections.completed(text)
+    if not _runs(new):
+        return None
+    replace(path, new)
+    return f"{path.name} has a new section for {', '.join(sorted(missing))}; all else is as it was."
 
 
 def _text(path: Path) -> str:

@@ -65,6 +65,21 @@ def yours(text: str) -> list[str]:
     return [section.name for section in sections(text).values() if section.is_yours]
 
 
+def completed(text: str) -> str:
+    """Return a file of an earlier version with the sections that it lacks, given.
+
+    Each follows the one that it follows in the template.
+    """
+    before = ""
+    for name, section in sections(template()).items():
+        for match in HEADER.finditer(text) if name not in sections(text) else ():
+            if match["name"] == before:
+                text = f"{text[: match.end()]}{section}{text[match.end() :]}"
+                break
+        before = name
+    return text
+
+
 def with_section(text: str, name: str, body: str, state: str) -> str:
     """Return a file with another body in the section of a part.
 
