@@ -321,7 +321,7 @@ def finds_the_answers_in_the_new_version(learner: Learner, log: str) -> None:
 def sees_five_parts_at_home(learner: Learner) -> None:
     """Look at the home page."""
     learner.open(PAGE)
-    page = learner.page.locator(".jp-RenderedMarkdown")
+    page = learner.page.locator(".jp-MarkdownViewer")
     expect(page).to_contain_text(f"{len(FIVE)} of the {len(parts())} parts", timeout=PATIENCE)
     lit = page.locator("figure.course-map div:has(> a)", has_text="yours")
     for part in ("Softmax", "Masked self-attention", "Feed-forward", "Add and layer norm"):
