@@ -31,6 +31,7 @@ OPEN = "name => void jupyterapp.commands.execute('docmanager:open', { path: name
 IS_IN_FRONT = "name => window.jupyterapp?.shell.currentWidget?.title.label === name"
 IS_SAVED = "() => !jupyterapp.shell.currentWidget.context.model.dirty"
 IN_FRONT = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell"
+ADD_A_CELL = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-footer"
 
 START, ATTENTION, HEADS, FEED_FORWARD, LAYERS, TRAINING = (
     list(LESSONS)[number] for number in (0, 2, 3, 4, 5, 7)
@@ -332,11 +333,9 @@ def trains_and_translates(learner: Learner) -> None:
     """Train what the file holds for a few steps in lesson 7."""
     learner.open(f"{TRAINING}.ipynb")
     learner.set_up()
-    last = learner.page.locator(IN_FRONT).last
-    last.click(position={"x": 40, "y": 5})  # beside its text, which may be a link
-    learner.page.keyboard.press("Escape")
-    learner.page.keyboard.press("b")
-    new = learner.page.locator(IN_FRONT).last
+    learner.page.locator(ADD_A_CELL).click()
+    cells = learner.page.locator(IN_FRONT)
+    new = cells.nth(cells.count() - 1)  # not `last`: JupyterLab adds one below when it is run
     new.locator(".cm-content").click()
     learner.page.keyboard.insert_text(TRAIN_AND_TRANSLATE)
     learner.page.keyboard.press("Shift+Enter")
