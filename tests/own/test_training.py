@@ -114,7 +114,7 @@ def _dev_loss_by_the_course(theirs, batches, trainer) -> float:
     optimizer = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
     for step, (source, target_in, target_out) in enumerate(batches, start=1):
         rate = trainer.rate * translation.noam(step, theirs.config.d_model, trainer.warmup)
-        optimizer.param_groups[0]["lr"] = rate
+        optimizer.param_groups[0]["lr"] = rate * min(1.0, 5 - 5 * (step - 1) / STEPS)
         logits = theirs(source, target_in).flatten(0, 1)
         loss = translation.smoothed_cross_entropy(
             logits, target_out.flatten(), trainer.smoothing, translation.PAD
