@@ -1,5 +1,7 @@
 """What the file learns, beside what the course's own model learns."""
 
+import os
+
 import pytest
 import torch
 
@@ -7,7 +9,6 @@ from transformer_course import model, translation
 from transformer_course.own import whole
 from transformer_course.own.training import share_weights
 from transformer_course.translation import toy_corpus
-from transformer_course.translation.corpora.downloads import data_folder
 
 
 def texts(corpus, split: str, most: int | None = None) -> list[tuple[str, str]]:
@@ -84,7 +85,7 @@ STEPS = 300
 @pytest.mark.timeout(3000)
 def test_real_text_is_learned_as_by_the_course(unchecked_signatures) -> None:
     """With the same words, batches and first weights, without dropout."""
-    if not (data_folder() / "multi30k").is_dir():
+    if "TRANSFORMER_COURSE_DATA" not in os.environ:
         pytest.skip("the captions are not on this machine")
     file, corpus = whole.course(), translation.multi30k_corpus("en-fr")
     train, dev = texts(corpus, "train"), texts(corpus, "dev", 200)
