@@ -248,7 +248,7 @@ def _requested_run(options: argparse.Namespace) -> "Run":
 
 
 def _check(options: argparse.Namespace) -> int:
-    from transformer_course.own import examine
+    from transformer_course.own import examine, whole
 
     module, failed = examine.load(options.file), 0
     for row in examine.rows(options.file, module):
@@ -257,7 +257,7 @@ def _check(options: argparse.Namespace) -> int:
         if row.feedback and not row.feedback.passed:
             failed += 1
             print(textwrap.indent(str(row.feedback), "    "))
-    if fault := examine.fault(module):
+    if fault := whole.fault(module):
         print(f"Together the parts go wrong: {fault}.")
     return int(bool(failed or fault))
 

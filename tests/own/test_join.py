@@ -103,6 +103,16 @@ def test_answer_that_breaks_the_whole_is_refused(notebook) -> None:
     assert "the whole translator computes something else" in refused(notebook, "causal_mask")
 
 
+def test_answer_that_ends_alone_and_never_in_the_whole_is_refused(notebook, monkeypatch) -> None:
+    monkeypatch.setattr("transformer_course.own.whole.TIME_LIMIT", 0.5)
+    notebook.run(
+        "def causal_mask(length):\n"
+        "    while length == 5:\n        pass\n"
+        "    return torch.ones(length, length).tril().bool()"
+    )
+    assert "they stop with TimeLimitReached" in refused(notebook, "causal_mask")
+
+
 def test_two_helpers_of_one_name_are_refused(notebook) -> None:
     notebook.run("def helper(x):\n    return x.tril().bool()")
     notebook.run(

@@ -7,7 +7,6 @@ from types import ModuleType
 
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
-from transformer_course.own import whole
 from transformer_course.own.file import run
 from transformer_course.own.sections import parts, sections
 
@@ -61,13 +60,3 @@ def rows(path: Path, module: ModuleType) -> Iterator[Row]:
         candidate = getattr(module, section.name, None)
         feedback = exercise.judge(candidate) if section.is_yours else None
         yield Row(section.lesson, section.name, section.state, feedback)
-
-
-def fault(module: ModuleType) -> str | None:
-    """Say where the parts together compute something else than the course's; None if nowhere."""
-    try:
-        return whole.fault(module)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return f"they stop with {type(error).__name__}: {error}"

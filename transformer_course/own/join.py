@@ -77,11 +77,7 @@ def _examined(exercise: Exercise, tried: ModuleType) -> str:
     feedback = exercise.judge(getattr(tried, exercise.name))
     if not feedback.passed:
         raise NotAPart(f"in your file it is not right any more: {feedback.parts[0].text()}")
-    try:
-        fault = whole.fault(tried)
-    except Exception as error:
-        raise NotAPart(f"the whole model stops with {type(error).__name__}: {error}") from None
-    if fault:
-        raise NotAPart(f"with it, the whole translator computes something else: {fault}")
+    if fault := whole.fault(tried):
+        raise NotAPart(f"the whole translator computes something else with your parts: {fault}")
     ratio = whole.slowness(tried)
     return f" A training step takes {ratio:.0f} times as long with it." if ratio > SLOW else ""

@@ -12,7 +12,7 @@ from types import ModuleType
 from torch import Tensor, nn
 
 from transformer_course.model import Transformer
-from transformer_course.own import examine
+from transformer_course.own import examine, whole
 from transformer_course.translation.corpora.batches import Batch
 
 Loss = Callable[[Batch, float], Tensor]
@@ -28,26 +28,26 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
     OSError
         If it cannot be read.
     """
-    whole = examine.load(path)
-    if fault := examine.fault(whole):
+    module = examine.load(path)
+    if fault := whole.fault(module):
         raise examine.FileError(
             f"{path} cannot be trained, because its parts together go wrong: {fault}. "
             f"`transformer-course check {path}` says more."
         )
-    return lambda model: _loss(whole, model)
+    return lambda model: _loss(module, model)
 
 
-def _loss(whole: ModuleType, model: Transformer) -> Loss:
+def _loss(module: ModuleType, model: Transformer) -> Loss:
     choices = {
-        each.name: getattr(model.config, each.name) for each in fields(whole.TransformerConfig)
+        each.name: getattr(model.config, each.name) for each in fields(module.TransformerConfig)
     }
-    network = whole.Transformer(whole.TransformerConfig(**choices))
+    network = module.Transformer(module.TransformerConfig(**choices))
     share_weights(network, model)
 
     def loss(batch: Batch, smoothing: float) -> Tensor:
         network.to(batch.source.device).train(model.training)
         logits = network(batch.source, batch.target_in).flatten(0, 1)
-        return whole.smoothed_cross_entropy(
+        return module.smoothed_cross_entropy(
             logits, batch.target_out.flatten(), smoothing, model.config.pad_id
         )
 

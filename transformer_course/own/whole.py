@@ -31,13 +31,15 @@ def course() -> ModuleType:
 def fault(whole: ModuleType) -> str | None:
     """Say where a file differs from one whose parts are all the course's; None if nowhere.
 
-    Raises
-    ------
-    BaseException
-        Whatever the learner's parts raise; TimeLimitReached if they never end.
+    Whatever the learner's parts raise is said too, and that they never end.
     """
-    with untouched_globals(), original_functions(), time_limit(TIME_LIMIT):
-        wanted, seen = _wanted(), _observations(whole)
+    try:
+        with untouched_globals(), original_functions(), time_limit(TIME_LIMIT):
+            wanted, seen = _wanted(), _observations(whole)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return f"they stop with {type(error).__name__}: {error}"
     return next((name for name in wanted if not _alike(wanted[name], seen[name])), None)
 
 
