@@ -25,6 +25,7 @@ from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
 from transformer_course.own import examine, sections
+from transformer_course.own.answer import global_names
 from transformer_course.own.location import NAME
 
 CATALOGUES = "transformer_course.exercises"
@@ -83,16 +84,11 @@ class Cell:
     @cached_property
     def needed(self) -> frozenset[str]:
         """Global names that the cell uses, its functions and classes included."""
-        return frozenset(_used(self._table)) - vars(builtins).keys() if self._table else frozenset()
-
-
-def _used(table: symtable.SymbolTable) -> Iterator[str]:
-    at_top = table.get_type() == "module"
-    for symbol in table.get_symbols():
-        if symbol.is_referenced() and (at_top or symbol.is_global()):
-            yield symbol.get_name()
-    for inner in table.get_children():
-        yield from _used(inner)
+        return (
+            frozenset(global_names(self._table)) - vars(builtins).keys()
+            if self._table
+            else frozenset()
+        )
 
 
 @dataclass(frozen=True)

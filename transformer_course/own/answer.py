@@ -49,7 +49,7 @@ class Statement:
     @cached_property
     def needed(self) -> set[str]:
         """The global names that it uses."""
-        return set(_global_names(symtable.symtable(self.text, "cell", "exec")))
+        return set(global_names(symtable.symtable(self.text, "cell", "exec")))
 
     def attributes_of_the_file(self) -> Iterator[tuple[str, str]]:
         """Yield module and name of each ``own.NAME``, ``model.NAME`` or ``translation.NAME``."""
@@ -69,13 +69,14 @@ def _is_literal(value: ast.expr | None) -> bool:
     return True
 
 
-def _global_names(table: symtable.SymbolTable) -> Iterator[str]:
+def global_names(table: symtable.SymbolTable) -> Iterator[str]:
+    """Yield the global names that a text uses, its functions and classes included."""
     at_top = table.get_type() == "module"
     for symbol in table.get_symbols():
         if symbol.is_referenced() and (at_top or symbol.is_global()):
             yield symbol.get_name()
     for inner in table.get_children():
-        yield from _global_names(inner)
+        yield from global_names(inner)
 
 
 def statements(cell: str) -> dict[str, Statement]:
