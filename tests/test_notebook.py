@@ -1,5 +1,7 @@
 """What a notebook takes from the package for itself."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import altair as alt
@@ -50,6 +52,13 @@ def test_setup_where_nothing_can_be_written(tmp_path, monkeypatch, capsys):
 def test_setup_of_a_lesson_that_is_not_built_yet(capsys):
     notebook.setup("99_lesson")
     assert capsys.readouterr().out == "Ready.\n"
+
+
+def test_setup_does_not_wait_for_the_grammar_of_addresses():
+    """Half of its time, where JupyterLab is installed."""
+    pytest.importorskip("rfc3987_syntax")
+    code = "import sys, transformer_course.notebook; sys.exit('lark' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_setup_switches_the_pictures_on():
