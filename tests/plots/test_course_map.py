@@ -15,10 +15,15 @@ def page(yours=None):
     return BeautifulSoup(drawn(yours)["text/html"], "html.parser")
 
 
+def lit_links(yours):
+    """Return the links to lessons that stand in boxes with colours."""
+    links = page(yours).find_all("a")
+    return [link for link in links if f"solid {GRID}" not in link.parent["style"]]
+
+
 def lit(yours):
     """Return what the boxes say that have colours, of those that lead to a lesson."""
-    boxes = [link.parent for link in page(yours).find_all("a")]
-    return {box.text for box in boxes if f"solid {GRID}" not in box["style"]}
+    return {link.parent.text for link in lit_links(yours)}
 
 
 def test_every_core_lesson_has_a_link():
@@ -55,6 +60,13 @@ def test_every_part_of_a_lesson_on_the_map_lights_something():
     on_the_map = {lesson.partition("_")[2] for lesson in list(LESSONS)[:8]}
     for part, lesson in sections.parts().items():
         assert bool(lit([part])) == (lesson in on_the_map), part
+
+
+def test_a_box_leads_to_a_lesson_where_some_of_it_is_written():
+    written = {(link.text, part) for part in sections.parts() for link in lit_links([part])}
+    for link in page().find_all("a"):
+        lessons = {sections.parts()[part] for box, part in written if box == link.text}
+        assert link["href"].removesuffix(".ipynb").partition("_")[2] in lessons
 
 
 def test_a_map_without_a_learner_speaks_of_none():

@@ -39,7 +39,9 @@ class Part:
     made_of: tuple[str, ...] = ()
 
 
-EMBEDDINGS = Part("Embeddings", "06_transformer", made_of=("build_vocabulary", "Embeddings"))
+EMBEDDINGS = Part(
+    "Embeddings", "01_positional_encoding", made_of=("build_vocabulary", "Embeddings")
+)
 POSITIONS = Part(
     "Positional encoding",
     "01_positional_encoding",
@@ -197,8 +199,9 @@ def _box(part: Part, address: Address, yours: Collection[str] | None, style: str
     written = [name for name in part.made_of if name in (yours or ())]
     dark = yours is not None and part.lesson and not written
     colour, filling = (GRID, CARD) if dark else (part.colour, tinted(part.colour))
+    edge = "3px" if written else "1.5px"
     box = (
-        f"border:1.5px solid {colour};border-radius:6px;background:{filling};"
+        f"border:{edge} solid {colour};border-radius:6px;background:{filling};"
         f"padding:4px 8px;text-align:center;{style}"
     )
     if not part.lesson:
