@@ -1,13 +1,13 @@
 """A learner's notebook without Jupyter: cells that leave their text where IPython leaves it."""
 
 import itertools
-import linecache
 from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
+from transformer_course.checker.sandbox import make_quotable
 from transformer_course.own.file import NAME
 from transformer_course.own.modules import fill
 from transformer_course.own.sections import template
@@ -23,7 +23,7 @@ class Notebook:
 
     def run(self, cell: str) -> None:
         file = f"/tmp/ipykernel_1/{next(_numbers)}.py"
-        linecache.cache[file] = (len(cell), None, cell.splitlines(keepends=True), file)
+        make_quotable(cell, file)
         exec(compile(cell, file, "exec"), self.names)
 
     def __getitem__(self, name: str) -> Any:

@@ -311,6 +311,11 @@ def _lines(error: BaseException) -> Iterator[Line]:
         step = step.tb_next
 
 
+def make_quotable(text: str, file: str) -> None:
+    """Let reports quote, and answers be copied from, code that was compiled from a text."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
 def _stub() -> None: ...
 
 

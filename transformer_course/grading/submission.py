@@ -9,7 +9,6 @@ answers, of all lessons.
 import ast
 import builtins
 import contextlib
-import linecache
 import symtable
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +22,11 @@ from IPython.core.inputtransformer2 import TransformerManager
 from transformer_course.checker import reports
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
+from transformer_course.checker.sandbox import make_quotable
 from transformer_course.exercises import catalogues
 from transformer_course.own import examine, sections
 from transformer_course.own.answer import global_names
+from transformer_course.own.file import FileError
 from transformer_course.own.location import NAME
 
 CATALOGUES = "transformer_course.exercises"
@@ -211,7 +212,7 @@ class OwnFile:
         """
         try:
             module = examine.load(self._path)
-        except examine.FileError as error:
+        except FileError as error:
             raise SubmissionError(str(error)) from None
         for row in examine.rows(self._path, module):
             if row.feedback is not None:
@@ -248,8 +249,7 @@ def _lesson(cells: Sequence[Cell]) -> str:
 def _run(cell: Cell, namespace: dict[str, Any]) -> None:
     """Run a cell as far as it goes: what it defined before an error can still be checked."""
     file = f"cell {cell.number}"
-    # Feedback quotes the learner's own line, which it asks linecache for.
-    linecache.cache[file] = (len(cell.code), None, cell.code.splitlines(keepends=True), file)
+    make_quotable(cell.code, file)
     with contextlib.suppress(Exception, SystemExit):
         exec(compile(cell.code, file, "exec", dont_inherit=True), namespace)
 

@@ -7,12 +7,8 @@ from types import ModuleType
 
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
-from transformer_course.own.file import run
-from transformer_course.own.sections import parts, sections
-
-
-class FileError(ValueError):
-    """A file that cannot be taken for ``my_transformer.py``."""
+from transformer_course.own.file import FileError, executed
+from transformer_course.own.sections import sections
 
 
 @dataclass(frozen=True)
@@ -39,18 +35,7 @@ def load(path: Path) -> ModuleType:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise FileError(f"{path} is not UTF-8 text, so it is no my_transformer.py.") from None
-    missing = [name for name in parts() if name not in sections(text)]
-    if missing:
-        raise FileError(
-            f"{path} has no section for {', '.join(missing)}: a section begins with a line such as "
-            f"`# --- start_here: softmax (given) ---`. Take it back from my_transformer.history."
-        )
-    try:
-        return run(text, path)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise FileError(f"{path} does not run: {type(error).__name__}: {error}") from None
+    return executed(text, path)
 
 
 def rows(path: Path, module: ModuleType) -> Iterator[Row]:

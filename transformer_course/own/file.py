@@ -17,6 +17,32 @@ HISTORY = "my_transformer.history"
 LOCK_SECONDS = 10
 
 
+class FileError(ValueError):
+    """A file that cannot be taken for ``my_transformer.py``."""
+
+
+def executed(text: str, path: Path) -> ModuleType:
+    """Return a version of the file as a module of its own.
+
+    Raises
+    ------
+    FileError
+        If it lacks a part, or does not run.
+    """
+    missing = [name for name in sections.parts() if name not in sections.sections(text)]
+    if missing:
+        raise FileError(
+            f"{path} has no section for {', '.join(missing)}: a section begins with a line such as "
+            f"`# --- start_here: softmax (given) ---`"
+        )
+    try:
+        return module_of(text, "my_transformer_tried", f"{path} (tried)")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise FileError(f"{path} does not run: {type(error).__name__}: {error}") from None
+
+
 def yours(path: Path) -> list[str]:
     """Return the names of the parts in a file that the learner wrote."""
     return sections.yours(path.read_text(encoding="utf-8"))
@@ -89,13 +115,12 @@ def mended(path: Path) -> str | None:
         broken = path.with_name(f"my_transformer (does not run) {_now()}.py")
         path.rename(broken)
         aside = f" It is kept as {broken.name}."
-    text = next((text for text in map(_text, _versions(path)) if _runs(text)), sections.template())
+    versions = (sections.completed(_text(version)) for version in _versions(path))
+    text = next((text for text in versions if _runs(text)), sections.template())
     write_text(path, text)
     count = len(sections.yours(text))
     parts = f"{count} part{'' if count == 1 else 's'}"
-    return (
-        f"{path.name} {problem}.{aside} A new one was made from {HISTORY}, with {parts} of yours."
-    )
+    return f"{problem}.{aside} A new one was made from {HISTORY}, with {parts} of yours."
 
 
 def _completed(path: Path) -> str | None:
@@ -125,30 +150,17 @@ def _text(path: Path) -> str:
 def _problem(path: Path) -> str | None:
     """Say what is wrong with the file."""
     if not path.exists():
-        return "is not there"
-    text = _text(path)
-    missing = sections.parts().keys() - sections.sections(text).keys()
-    if missing:
-        return f"has no section for {', '.join(sorted(missing))}"
+        return f"{path.name} is not there"
     try:
-        run(text, path)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return f"does not run ({type(error).__name__}: {error})"
+        executed(_text(path), Path(path.name))
+    except FileError as error:
+        return str(error)
     return None
 
 
 def _runs(text: str) -> bool:
     try:
-        run(text, Path(NAME))
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
+        executed(text, Path(NAME))
+    except FileError:
         return False
     return True
-
-
-def run(text: str, path: Path) -> ModuleType:
-    """Execute a version of the file as a module of its own; errors are those of its text."""
-    return module_of(text, "my_transformer_tried", f"{path} (tried)")

@@ -3,11 +3,11 @@
 So what a given part calls is the learner's where there is one.
 """
 
-import linecache
 import sys
 from typing import Any
 
 from transformer_course.checker.answers import COURSE_FILE
+from transformer_course.checker.sandbox import make_quotable
 from transformer_course.exercises import catalogues
 
 EXERCISES = {name: each for lesson in catalogues().values() for name, each in lesson.items()}
@@ -33,7 +33,7 @@ class _Given:
         text, file = part_text(name), f"{COURSE_FILE}{name}>"
         names = sys._getframe(1).f_globals
         exec(compile(text, file, "exec", dont_inherit=True), names)
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        make_quotable(text, file)
         return names[name]
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from transformer_course.checker.exercise import Exercise
 from transformer_course.own import sections, whole
 from transformer_course.own.answer import NotAPart, Statement, answer_text, statements
-from transformer_course.own.file import locked, replace, run
+from transformer_course.own.file import FileError, executed, locked, replace
 from transformer_course.own.modules import fill
 
 SLOW = 10.0  # times the course's time for a step is worth a word
@@ -54,11 +54,10 @@ def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
 def _refuse_two_texts(new: Iterable[Statement], name: str, text: str) -> None:
     """Refuse a helper that another part has with another text."""
     for other in sections.sections(text).values():
-        theirs = statements(other.body) if other.is_yours and other.name != name else {}
+        known = statements(other.body) if other.is_yours and other.name != name else {}
         for statement in new:
-            for helper, known in theirs.items():
-                same = ast.dump(known.tree) == ast.dump(statement.tree)
-                if helper in statement.bound and not same:
+            for helper in known.keys() & statement.bound:
+                if ast.dump(known[helper].tree) != ast.dump(statement.tree):
                     raise NotAPart(
                         f"`{helper}` is something else in your `{other.name}`: give one of the "
                         "two another name"
@@ -67,9 +66,9 @@ def _refuse_two_texts(new: Iterable[Statement], name: str, text: str) -> None:
 
 def _tried(text: str, path: Path) -> ModuleType:
     try:
-        return run(text, path)
-    except Exception as error:
-        raise NotAPart(f"in your file it stops with {type(error).__name__}: {error}") from None
+        return executed(text, path)
+    except FileError as error:
+        raise NotAPart(f"with it, {error}") from None
 
 
 def _examined(exercise: Exercise, tried: ModuleType) -> str:

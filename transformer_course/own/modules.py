@@ -1,12 +1,11 @@
 """A file of the learner's as a module, made from its text."""
 
-import linecache
 import sys
 from types import ModuleType
 
 # The file imports it; the first time that takes seconds, which are not the learner's.
 import transformer_course.own.given  # noqa: F401
-from transformer_course.checker.sandbox import TIME_LIMIT, time_limit
+from transformer_course.checker.sandbox import TIME_LIMIT, make_quotable, time_limit
 
 
 def fill(module: ModuleType, text: str, file: str) -> None:
@@ -22,7 +21,7 @@ def fill(module: ModuleType, text: str, file: str) -> None:
         delattr(module, name)
     # Dataclasses, and the file itself, look their module up.
     sys.modules[module.__name__] = module
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    make_quotable(text, file)
     with time_limit(TIME_LIMIT):
         exec(code, vars(module))
 

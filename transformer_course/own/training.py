@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from transformer_course.model import Transformer
 from transformer_course.own import examine, whole
+from transformer_course.own.file import FileError
 from transformer_course.translation.corpora.batches import Batch
 
 Loss = Callable[[Batch, float], Tensor]
@@ -30,7 +31,7 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
     """
     module = examine.load(path)
     if fault := whole.fault(module):
-        raise examine.FileError(
+        raise FileError(
             f"{path} cannot be trained, because its parts together go wrong: {fault}. "
             f"`transformer-course check {path}` says more."
         )
