@@ -4,6 +4,8 @@ LEARNER := .venv/.lab-installed
 AUTHOR := .venv/.all-installed
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout 300 \
 	--nbval-sanitize-with tests/nbval_sanitize.cfg
+# The long notebooks begin first: last, one of them would keep a single process busy.
+SPREAD := --dist loadscope --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help lab student test test-all lowest hosted lint book links notebooks stamp dist bench results
@@ -36,7 +38,7 @@ test: CHOSEN := -m "not exhaustive"
 test test-all: lint
 	@rm -rf .make/home
 	@echo "Running the tests, and the notebooks against their stored outputs"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadscope $(NBVAL) $(CHOSEN) tests notebooks
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(SPREAD) $(NBVAL) $(CHOSEN) notebooks tests
 
 # PyTorch stays as it is: its old versions bring gigabytes where only the processor is used.
 lowest: $(AUTHOR)
@@ -47,7 +49,7 @@ lowest: $(AUTHOR)
 	@$(BIN)/python -m venv --clear .make/lowest
 	@.make/lowest/bin/python -m pip install --quiet --constraint .make/lowest.txt \
 		--editable ".[lab,book,peers,test]"
-	@OMP_NUM_THREADS=1 .make/lowest/bin/python -m pytest -W ignore -n 2 --dist loadscope \
+	@OMP_NUM_THREADS=1 .make/lowest/bin/python -m pytest -W ignore -n 2 $(SPREAD) \
 		-m "not exhaustive" \
 		--deselect tests/test_house.py::test_pins_are_what_this_environment_has \
 		--deselect tests/test_house.py::test_everything_installed_is_pinned tests

@@ -20,6 +20,8 @@ OPTIONS = (
     # For `jupyterapp` in the page, which can wait for a run to end.
     "--LabApp.expose_app_in_browser=True",
 )
+# Of several tabs, the one that was in front the last time comes first, for a moment.
+IS_IN_FRONT = "name => window.jupyterapp?.shell.currentWidget?.title.label === name"
 KERNEL_IS_READY = """() => {
     const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
     return session?.isReady && session.kernelDisplayStatus === "idle";

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.jupyterlab import KERNEL_IS_READY, learners_lab
+from tests.browser.jupyterlab import IS_IN_FRONT, KERNEL_IS_READY, learners_lab
 from tools.sources import ROOT
 from transformer_course.checker.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
@@ -140,7 +140,9 @@ def test_a_link_leads_from_the_set_up_to_the_next_exercise(lesson: Lesson) -> No
 def test_a_check_before_the_set_up_says_so(browser: Browser, lab: str) -> None:
     with browser.new_context() as context:
         page = context.new_page()
-        page.goto(lab.replace(LESSON, "04_feed_forward.ipynb"))
+        other = "04_feed_forward.ipynb"
+        page.goto(lab.replace(LESSON, other))
+        page.wait_for_function(IS_IN_FRONT, arg=other, timeout=PATIENCE)
         page.wait_for_function(KERNEL_IS_READY, timeout=PATIENCE)
         # Lessons that were open before stay open, behind this one.
         in_front = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.jupyterlab import KERNEL_IS_READY, learners_lab
+from tests.browser.jupyterlab import IS_IN_FRONT, KERNEL_IS_READY, learners_lab
 from tools.sources import ROOT
 from transformer_course.own.file import yours
 from transformer_course.own.location import NAME
@@ -28,7 +28,6 @@ from transformer_course.workspace.home import PAGE
 PATIENCE = 120_000  # milliseconds for a cell
 # Void, because a widget cannot be sent out of the page.
 OPEN = "name => void jupyterapp.commands.execute('docmanager:open', { path: name })"
-IS_IN_FRONT = "name => window.jupyterapp?.shell.currentWidget?.title.label === name"
 IS_SAVED = "() => !jupyterapp.shell.currentWidget.context.model.dirty"
 IN_FRONT = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell"
 ADD_A_CELL = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook-footer"
