@@ -1,0 +1,95 @@
+"""Answers that readers of the lessons wrote without having seen the catalogue of mistakes.
+
+They stand in ``answers/<round>/<lesson>.md``: below the name of each exercise a heading for each
+answer, "right" or "wrong" with what a good teacher would say, and the answer's cell. Both were
+written before the checker saw them. A line "Named:" was added afterwards; it lists the mistakes of
+the catalogue that the checker names, where those are what the teacher says.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tools.sources import ROOT
+from transformer_course.checker.exercise import Exercise
+from transformer_course.checker.feedback import Feedback
+from transformer_course.checker.sandbox import make_quotable, untouched_globals
+from transformer_course.exercises import catalogues
+from transformer_course.own import whole
+
+FOLDER = Path(__file__).parent / "answers"
+SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+ANSWER = re.compile(
+    r"^### (right|wrong): (.+)\n+(?:Named: (.+)\n+)?```python\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """An answer.
+
+    Attributes
+    ----------
+    lesson, exercise
+        What it answers.
+    number
+        Its place among the answers to this exercise.
+    right
+        Whether a good teacher would accept it.
+    words
+        What the teacher would say.
+    named
+        The names of known mistakes that are what the teacher says.
+    cell
+        The text.
+    """
+
+    lesson: str
+    exercise: Exercise
+    number: int
+    right: bool
+    words: str
+    named: tuple[str, ...]
+    cell: str
+
+    def __str__(self) -> str:
+        return f"{self.exercise.name} {self.number}: {self.words}"
+
+    def judge(self) -> Feedback:
+        """Run the cell below the first cells of its lesson, and judge what it defines."""
+        file = f"{self.exercise.name} {self.number}"
+        make_quotable(self.cell, file)
+        names = dict(_first_cells(self.lesson))
+        with untouched_globals():
+            exec(compile(self.cell, file, "exec", dont_inherit=True), names)
+        return self.exercise.judge(names[self.exercise.name])
+
+
+def written(rounds: str) -> Iterator[Written]:
+    """Yield all answers of a round."""
+    for path in sorted((FOLDER / rounds).glob("*.md")):
+        exercises = catalogues()[path.stem.partition("_")[2]]
+        for name, section in SECTION.findall(path.read_text(encoding="utf-8")):
+            for number, found in enumerate(ANSWER.findall(section), start=1):
+                verdict, words, named, cell = found
+                names = tuple(re.findall(r"«(.+?)»", named))
+                right = verdict == "right"
+                yield Written(path.stem, exercises[name], number, right, words, names, cell)
+
+
+@cache
+def _first_cells(lesson: str) -> dict[str, Any]:
+    """Return the names that the first cells of a lesson define."""
+    notebook = json.loads((ROOT / "notebooks" / f"{lesson}.ipynb").read_text(encoding="utf-8"))
+    module = ModuleType("__main__")
+    names = vars(module) | {"own": whole.course()}
+    for cell in notebook["cells"]:
+        if "setup" in cell["metadata"].get("tags", ()):
+            exec("".join(cell["source"]), names)
+    return names
