@@ -1,7 +1,11 @@
 """Mistakes, alone and in pairs."""
 
 import pytest
+import torch
 
+from transformer_course.checker.cases import Case
+from transformer_course.checker.diagnosis import Evidence, diagnose
+from transformer_course.checker.exercise import exercise
 from transformer_course.checker.mistakes import Catalogue, Mistake, Pair, pairs
 
 from .doubling import double
@@ -24,7 +28,8 @@ def diagnosis(candidate, mistakes):
         [double.run_case(code, number) for number in range(len(double.task.cases))]
         for code in (candidate, double.task.reference)
     )
-    return names(catalogue.diagnose(seen, wanted))
+    found = diagnose(catalogue, Evidence(seen, wanted, "", range(len(seen))))
+    return names(found.mistakes) if found else ()
 
 
 def test_pairs_edit_different_places():
@@ -74,14 +79,24 @@ def test_only_the_first_of_many_pairs_are_tried(monkeypatch):
 
 def test_no_diagnosis_is_guessed():
     assert diagnosis(lambda x, times: x * 5, double.mistakes) == ()
-    assert diagnosis(lambda x, times: x * 3**times if times < 3 else x, double.mistakes) == ()
+    assert diagnosis(lambda x, times: x * 3**times if times > 2 else x, double.mistakes) == ()
 
 
-def test_two_pairs_that_compute_the_same_are_not_named():
+def test_a_mistake_that_explains_most_wrong_cases_is_named():
+    cases = [Case((torch.arange(1.0, 4.0), times)) for times in range(1, 6)]
+    many = exercise(reference=double.task.reference, cases=cases, hints=["hint"])
+    many = many(double.task.answer)
+    many.shares(double, "tripled")
+    feedback = many.check(lambda x, times: x if times == 5 else x * 3**times)
+    assert feedback.mistakes == ("tripled",)
+    assert "In 4 of 5 wrong results" in repr(feedback)
+
+
+def test_of_pairs_that_compute_the_same_what_they_share_is_named():
     again = mistake("tripled again", ("2**times", "(4 - 1) ** times"))
     wrong = Pair((TRIPLED, ADDED)).candidate
     assert diagnosis(wrong, [TRIPLED, ADDED]) == ("tripled", "added")
-    assert diagnosis(wrong, [TRIPLED, ADDED, again]) == ()
+    assert diagnosis(wrong, [TRIPLED, ADDED, again]) == ("added",)
 
 
 def test_a_pair_that_is_no_python_explains_nothing():

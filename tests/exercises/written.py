@@ -25,7 +25,7 @@ from transformer_course.own import whole
 FOLDER = Path(__file__).parent / "answers"
 SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ANSWER = re.compile(
-    r"^### (right|wrong): (.+)\n+(?:Named: (.+)\n+)?```python\n(.*?)^```$",
+    r"^### (right|wrong): ([^\n]+)\n+(?:Named: ([^\n]+)\n+)?```python\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 

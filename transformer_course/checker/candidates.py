@@ -1,6 +1,7 @@
 """What a learner hands in, before anything is run."""
 
 import inspect
+import linecache
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -18,6 +19,14 @@ def complaint(task: Task, candidate: Any) -> str | None:
     if candidate is NOTHING:
         return f"There is nothing to check: give your {task.kind}, {_how(task)}."
     return (_class_complaint if task.wants_module else _function_complaint)(task, candidate)
+
+
+def source_of(candidate: Callable) -> str:
+    """Return the text of the cell that defines a function or class; empty if there is none."""
+    functions = vars(candidate).values() if isinstance(candidate, type) else [candidate]
+    codes = (getattr(inspect.unwrap(f), "__code__", None) for f in functions if callable(f))
+    file = next((code.co_filename for code in codes if code), "")
+    return "".join(linecache.getlines(file)) if file else ""
 
 
 def _class_complaint(task: Task, candidate: Any) -> str | None:

@@ -101,6 +101,11 @@ def _parts(value: list | tuple | dict) -> dict:
     return value if isinstance(value, dict) else dict(enumerate(value))
 
 
+def parts_of(value: list | tuple | dict) -> list:
+    """Return what a container holds."""
+    return list(_parts(value).values())
+
+
 def _parts_of_both(expected: Any, received: Any) -> list[tuple[Any, Any, Any]]:
     others = _parts(received)  # a dict may stand in another order
     return [(key, part, others[key]) for key, part in _parts(expected).items()]

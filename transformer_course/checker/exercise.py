@@ -9,9 +9,15 @@ from torch import Tensor, nn
 
 from transformer_course.checker import judge, progress, reports
 from transformer_course.checker.answers import AnswerText
-from transformer_course.checker.candidates import NOTHING, complaint
+from transformer_course.checker.candidates import NOTHING, complaint, source_of
 from transformer_course.checker.cases import Case, Property
+from transformer_course.checker.clues.departure import departure
+from transformer_course.checker.clues.dependence import independence
+from transformer_course.checker.clues.relations import relation
+from transformer_course.checker.clues.separation import separation
+from transformer_course.checker.diagnosis import Evidence, diagnose
 from transformer_course.checker.feedback import Feedback, Source
+from transformer_course.checker.formats import conformed, matched
 from transformer_course.checker.mistakes import Catalogue, Mistake, same_behaviour
 from transformer_course.checker.originals import original_functions
 from transformer_course.checker.sandbox import Outcome, is_stub, run, untouched_globals
@@ -73,7 +79,7 @@ class Exercise:
         seen = self._outcomes(candidate)
         if not all(outcome.attempted for outcome in seen):
             return reports.not_attempted(self.task)
-        return self._judge(seen, wanted)
+        return self._judge(candidate, seen, wanted)
 
     @cached_property
     def _wanted(self) -> list[Outcome]:
@@ -83,22 +89,51 @@ class Exercise:
         """Run the cases, but none after one that never ended."""
         outcomes: list[Outcome] = []
         for case in self.task.cases:
-            outcomes.append(self._run(candidate, case, trusted=False))
+            outcomes.append(self._observed(candidate, case))
             if outcomes[-1].timed_out:
                 break
         return outcomes
 
-    def _judge(self, seen: list[Outcome], wanted: list[Outcome]) -> Feedback:
+    def _judge(self, candidate: Callable, seen: list[Outcome], wanted: list[Outcome]) -> Feedback:
         if seen[-1].timed_out:
             return reports.crashed(self.task, seen)
-        if not all(map(same_behaviour, wanted, seen)):
-            known = self.catalogue.diagnose(seen, wanted)
-            if known:
-                return reports.known_mistake(self.task, known, seen)
-            return reports.unknown_mistake(self.task, seen, wanted)
-        if faults := judge.faults(self.task, seen, wanted):
-            return reports.faulty(self.task, faults, seen)
-        return reports.right(self.task, seen)
+        if all(map(same_behaviour, wanted, seen)):
+            if faults := judge.faults(self.task, seen, wanted):
+                return reports.faulty(self.task, faults, seen)
+            return reports.right(self.task, seen)
+        source = source_of(candidate)
+        every = list(range(len(seen)))
+        if known := diagnose(self.catalogue, Evidence(seen, wanted, source, every)):
+            return reports.known_mistake(self.task, known, seen)
+        seen_so, remarks = conformed(seen, wanted)
+        renamed = any(a.parameters != b.parameters for a, b in zip(seen, seen_so, strict=True))
+        # Who looks at something in a module asks for it by its name.
+        cases = [n for n in every if not (renamed and self.task.cases[n].looks_at)]
+        evidence = Evidence(seen_so, wanted, source, cases)
+        if remarks and evidence.right == cases:
+            return reports.faulty(self.task, remarks, seen)
+        if remarks and (known := diagnose(self.catalogue, evidence)):
+            return reports.known_mistake(self.task, known, seen, remarks)
+        clues = self._clues(candidate, evidence)
+        return reports.unknown_mistake(self.task, seen, wanted, clues)
+
+    def _clues(self, candidate: Callable, evidence: Evidence) -> list[str]:
+        """Return what can be said of a mistake that is not known."""
+        pairs = [(n, evidence.wanted[n], evidence.seen[n]) for n in evidence.wrong]
+
+        def both(case: Case) -> tuple[Outcome, Outcome]:
+            trusted = self._run(self.task.reference, case, trusted=True)
+            return trusted, self._observed(candidate, case)
+
+        found = [relation(self.task, pairs)] if pairs else []
+        found.append(independence(self.task, both, evidence.running))
+        if pairs:
+            found.append(departure(both, self.task.cases[pairs[0][0]]))
+        found.append(separation(self.task, evidence.right, evidence.wrong or evidence.crashed))
+        return [clue for clue in found if clue]
+
+    def _observed(self, candidate: Callable, case: Case) -> Outcome:
+        return self._run(candidate, case, trusted=False)
 
     def run_case(self, candidate: Callable, number: int) -> Outcome:
         """Run an implementation of the course's own in one case, within untouched_globals()."""
@@ -145,6 +180,7 @@ class Exercise:
         change: str,
         edits: Sequence[tuple[str, str]] = (),
         body: Callable | None = None,
+        unless: str = "",
     ) -> None:
         """Add a mistake to the catalogue.
 
@@ -156,8 +192,12 @@ class Exercise:
             Pairs (old, new): what stands in place of what in the model answer.
         body
             A whole wrong answer instead, where another algorithm is used.
+        unless
+            Code, as a regular expression, that has done already what ``change`` says.
         """
-        self.mistakes.append(Mistake(name, observed, change, self.answer, tuple(edits), body))
+        self.mistakes.append(
+            Mistake(name, observed, change, self.answer, tuple(edits), body, unless)
+        )
 
     def shares(self, other: "Exercise", *names: str, edits: Sequence[tuple[str, str]] = ()) -> None:
         """Add mistakes of another exercise in the same words; without edits, by the same ones."""
@@ -165,7 +205,7 @@ class Exercise:
         for name in names:
             mistake = known[name]
             words = {"observed": mistake.observed, "change": mistake.change}
-            self.mistake(name, **words, edits=edits or mistake.replacements)
+            self.mistake(name, **words, edits=edits or mistake.replacements, unless=mistake.unless)
 
 
 def exercise(
@@ -195,8 +235,9 @@ def exercise(
 
 
 def _copy_parameters(weights: dict[str, Tensor], module: nn.Module) -> None:
-    """Copy the weights whose name and shape fit; the others are reported by their names."""
+    """Copy the weights whose names fit, or whose shapes do; the others are reported by names."""
+    given = dict(module.named_parameters())
+    shapes = [{name: tuple(p.shape) for name, p in each.items()} for each in (given, weights)]
     with torch.no_grad():
-        for name, parameter in module.named_parameters():
-            if name in weights and weights[name].shape == parameter.shape:
-                parameter.copy_(weights[name])
+        for name, wanted in matched(*shapes).items():
+            given[name].copy_(weights[wanted])

@@ -1,6 +1,7 @@
 """Known mistakes: wrong answers, recognised by what they compute."""
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,9 @@ class Mistake:
         Pairs (old, new): what stands in place of what in the right answer.
     body
         A whole wrong answer, where it is not the right one with a few words changed.
+    unless
+        A regular expression: code that it is found in has done what ``change`` says, so what is
+        wrong with it is something else.
     """
 
     name: str
@@ -38,6 +42,11 @@ class Mistake:
     answer: AnswerText
     replacements: Sequence[tuple[str, str]] = ()
     body: Callable | None = None
+    unless: str = ""
+
+    def is_refuted_by(self, source: str) -> bool:
+        """Whether the learner's code has followed the advice already."""
+        return bool(self.unless and re.search(self.unless, source))
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
@@ -117,26 +126,3 @@ class Catalogue:
             except SyntaxError as error:  # two edits together need not make sense
                 self._outcomes[wrong, case] = Outcome(error=(SyntaxError, str(error)))
         return self._outcomes[wrong, case]
-
-    def diagnose(self, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> tuple[Mistake, ...]:
-        """Return the mistake, or the two, that behave as was seen in every case; else nothing."""
-        gave_wrong_value = any(
-            not outcome.error and not same_behaviour(right, outcome)
-            for right, outcome in zip(wanted, seen, strict=True)
-        )
-
-        def agree(one: Outcome, other: Outcome) -> bool:
-            # Where shapes do not fit, `@`, `einsum` and fused attention raise in different words.
-            # Wrong values in other cases tell enough; without any, the words are all there is.
-            both_crash = bool(one.error and other.error)
-            return (both_crash and gave_wrong_value) or same_behaviour(one, other)
-
-        def explains(wrong: Mistake | Pair) -> bool:
-            return all(agree(self.outcome(wrong, case), o) for case, o in enumerate(seen))
-
-        for mistake in self.mistakes:
-            if explains(mistake):
-                return (mistake,)
-        # Two pairs that compute the same cannot be told apart, and a guess helps nobody.
-        both = list(itertools.islice(filter(explains, self.pairs), 2))
-        return both[0].mistakes if len(both) == 1 else ()

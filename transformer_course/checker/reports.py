@@ -12,6 +12,7 @@ from transformer_course.checker.comparison import (
     difference,
     size,
 )
+from transformer_course.checker.diagnosis import Diagnosis
 from transformer_course.checker.feedback import (
     Code,
     Feedback,
@@ -22,7 +23,7 @@ from transformer_course.checker.feedback import (
 )
 from transformer_course.checker.judge import broken_properties, unsteady
 from transformer_course.checker.matrices import side_by_side
-from transformer_course.checker.mistakes import Mistake, same_behaviour
+from transformer_course.checker.mistakes import same_behaviour
 from transformer_course.checker.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.checker.task import Task
 
@@ -143,43 +144,56 @@ def right(task: Task, seen: Sequence[Outcome]) -> Feedback:
     return Feedback(Verdict.RIGHT, task.name, (*parts, *_printed(seen)))
 
 
-def known_mistake(task: Task, known: Sequence[Mistake], seen: Sequence[Outcome]) -> Feedback:
-    """Name a recognised mistake, or two at once."""
-    if len(known) == 1:
-        (mistake,) = known
-        parts = [
+def known_mistake(
+    task: Task, known: Diagnosis, seen: Sequence[Outcome], remarks: Sequence[str] = ()
+) -> Feedback:
+    """Name the recognised mistakes, and what they do not explain."""
+    if len(known.mistakes) == 1:
+        (mistake,) = known.mistakes
+        parts: list[Part] = [
             Sentence(mistake.name, "Known mistake"),
             Sentence(mistake.observed, "What shows it"),
             Sentence(mistake.change, "What to change"),
         ]
     else:
-        parts = [Sentence("Your code computes what these two mistakes together compute.")]
-        for number, mistake in enumerate(known, start=1):
+        parts = [Sentence("Your code computes what these mistakes together compute.")]
+        for number, mistake in enumerate(known.mistakes, start=1):
             parts.append(Sentence(mistake.name, f"Known mistake {number}"))
+            parts.append(Sentence(mistake.observed, "What shows it"))
             parts.append(Sentence(mistake.change, "What to change"))
-    names = tuple(mistake.name for mistake in known)
+    parts += [Sentence(words, "And its format") for words in remarks]
+    if known.remark:
+        parts.append(Sentence(known.remark))
+    if known.crashes:
+        finding, *details = crashed(task, seen).parts
+        parts += [Sentence(f"Apart from that: {finding.words}"), *details]
+    names = tuple(mistake.name for mistake in known.mistakes)
     return Feedback(Verdict.WRONG, task.name, (*parts, *_printed(seen)), names)
 
 
-def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> Feedback:
+def unknown_mistake(
+    task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome], clues: Sequence[str]
+) -> Feedback:
     """Show what differs, without guessing why: parameters, a crash, or the smallest case."""
     rows = list(zip(task.cases, wanted, seen, strict=True))
+    facts = [Sentence(clue, "What shows it") for clue in clues]
     parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
     if parameters:
         finding = "Your module's parameters are not those that the exercise asks for."
-        return _wrong(task, finding, parameters, seen=seen)
+        return _wrong(task, finding, parameters, *facts, seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     values = [row for row in failing if not row[2].error]
     if any(outcome.line for outcome in seen):
-        return crashed(task, seen)
+        return crashed(task, seen, facts)
     if words := unsteady(seen):
         return _wrong(task, words, seen=seen)
     if not values:
-        return crashed(task, seen)
+        return crashed(task, seen, facts)
     case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,
         f"Wrong in {len(failing)} of {len(rows)} cases.",
+        *facts,
         _call(task, case, "Smallest case"),
         *_difference(difference(right.value, outcome.value)),
         *_properties(task, rows),
@@ -187,7 +201,7 @@ def unknown_mistake(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcom
     )
 
 
-def crashed(task: Task, seen: Sequence[Outcome]) -> Feedback:
+def crashed(task: Task, seen: Sequence[Outcome], facts: Sequence[Part] = ()) -> Feedback:
     """Explain an exception or an endless loop, with the learner's own line."""
     crashes = [(c, o) for c, o in zip(task.cases, seen, strict=False) if o.error]
     case, outcome = next(((c, o) for c, o in crashes if o.line), crashes[0])
@@ -203,7 +217,7 @@ def crashed(task: Task, seen: Sequence[Outcome]) -> Feedback:
         m for e, pattern, m in MEANINGS if issubclass(kind, e) and re.search(pattern, message)
     ]
     parts += [Sentence(meaning, "What it means") for meaning in meanings[:1]]
-    return _wrong(task, finding, *parts, _call(task, case), seen=seen)
+    return _wrong(task, finding, *parts, *facts, _call(task, case), seen=seen)
 
 
 def _call(task: Task, case: Case, label: str = "Case") -> Sentence:

@@ -1,7 +1,9 @@
 """What is known about an exercise before anybody tries it."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from transformer_course.checker.cases import Case, Property
 
@@ -44,6 +46,20 @@ class Task:
     def wants_module(self) -> bool:
         """Whether a class is to be written."""
         return isinstance(self.answer, type)
+
+    def input_names(self, case: Case) -> list[str]:
+        """Return the names of the arguments of a case's call; "argument 3" where it has none."""
+        called = self.answer.forward if self.wants_module else self.answer
+        names = [name for name in inspect.signature(called).parameters if name != "self"]
+        return [*names, *(f"argument {n + 1}" for n in range(len(names), len(case.inputs)))]
+
+    def arguments(self, case: Case) -> dict[str, Any]:
+        """Return the arguments of a case by name, those of the constructor first."""
+        given: dict[str, Any] = {}
+        if case.construct is not None:
+            names = list(inspect.signature(self.answer).parameters)
+            given |= dict(zip(names, case.construct, strict=False))
+        return given | dict(zip(self.input_names(case), case.inputs, strict=False))
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,97 @@
+"""Whether a result depends on each argument, and on each weight of a module."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.checker.cases import Case
+from transformer_course.checker.mistakes import same_behaviour
+from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.task import Task
+
+Run = Callable[[Case], tuple[Outcome, Outcome]]
+"""Runs the reference and the learner's code in a case."""
+
+WEIGHTS = 8  # of a module that are tried
+CASES = 3  # that are tried
+
+
+def independence(task: Task, run: Run, running: Sequence[int]) -> str | None:
+    """Say in a sentence which arguments or weights make no difference, though they should.
+
+    Parameters
+    ----------
+    running
+        The numbers of cases that did not crash.
+    """
+    shaken: dict[str, list[bool]] = {}
+    for number in running[:CASES]:
+        case = task.cases[number]
+        before = run(case)
+        for name, other in _variations(task, case):
+            after = run(other)
+            if after[0].error or same_behaviour(before[0], after[0]):
+                continue
+            makes_none = not after[1].error and same_behaviour(before[1], after[1])
+            shaken.setdefault(name, []).append(makes_none)
+    # One case may hide it, such as where the smallest of several lengths counts.
+    ignored = [name for name, found in shaken.items() if len(found) > 1 and all(found)]
+    if not ignored:
+        return None
+    if len(ignored) == len(shaken) > 1:
+        return "Your result is the same whatever the arguments are."
+    return f"Your result does not depend on {' or '.join(f'`{name}`' for name in ignored)}."
+
+
+def _variations(task: Task, case: Case) -> list[tuple[str, Case]]:
+    """Return a case for each argument in which only that one is different."""
+    names = task.input_names(case)
+    found = []
+    for place, value in enumerate(case.inputs):
+        other = _other(value)
+        if other is not None:
+            inputs = (*case.inputs[:place], other, *case.inputs[place + 1 :])
+            found.append((names[place], replace(case, inputs=inputs)))
+    if case.construct is not None and case.inject and not case.looks_at:
+        weights = [name for name, _ in task.reference(*case.construct).named_parameters()]
+        found += [(name, replace(case, observe=_with_other(name))) for name in weights[:WEIGHTS]]
+    return found
+
+
+def _other(value: Any) -> Any:
+    """Return another value that could stand in the place of one; None if none is known."""
+    if isinstance(value, Tensor):
+        if value.is_floating_point():
+            return value + torch.arange(value.numel()).cos().view_as(value).to(value)
+        other = value.flip(-1) if value.dim() else value
+        return other if value.dtype != torch.bool or not other.equal(value) else _one_hidden(value)
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, float):
+        return value * 0.75 + 0.1
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, list | tuple):
+        return value[:-1] or None
+    return None
+
+
+def _one_hidden(mask: Tensor) -> Tensor:
+    other = mask.clone()
+    other.view(-1)[-1] ^= True
+    return other
+
+
+def _with_other(name: str) -> Callable:
+    """Observe a module's result with another value of one weight, where it has that."""
+
+    def observe(module: nn.Module, *inputs: Any) -> Any:
+        for own, parameter in module.named_parameters():
+            if own == name:
+                parameter.data = _other(parameter.data)
+        return module(*inputs)
+
+    return observe

@@ -1,0 +1,73 @@
+"""What wrong cases have in common and right ones have not."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_course.checker.cases import Case
+from transformer_course.checker.task import Task
+
+
+def separation(task: Task, right: Sequence[int], wrong: Sequence[int]) -> str | None:
+    """Say in a sentence what separates the wrong cases from the right ones, if one thing does."""
+    if not (right and wrong) or len(right) + len(wrong) < 3:
+        return None
+    features = {n: list(_features(task, task.cases[n])) for n in (*right, *wrong)}
+    for feature in dict.fromkeys(f for n in features for f in features[n]):
+        holders = {n for n in features if feature in features[n]}
+        if holders == set(wrong):
+            return f"{_cases(wrong)} {feature} {_are(wrong)} wrong, {_others(right)} right."
+        if holders == set(right):
+            return f"{_cases(right)} {feature} {_are(right)} right, {_others(wrong)} wrong."
+    return None
+
+
+def _cases(numbers: Sequence[int]) -> str:
+    return "The only case" if len(numbers) == 1 else f"All {len(numbers)} cases"
+
+
+def _are(numbers: Sequence[int]) -> str:
+    return "is" if len(numbers) == 1 else "are"
+
+
+def _others(numbers: Sequence[int]) -> str:
+    return "the other one is" if len(numbers) == 1 else f"the {len(numbers)} others are"
+
+
+def _features(task: Task, case: Case) -> Iterator[str]:
+    """Yield what can be said of a case, the most telling first."""
+    arguments = task.arguments(case)
+    for name, value in arguments.items():
+        if value is None or isinstance(value, bool):
+            yield f"with `{name}={value}`"
+    if case.looks_at:
+        yield f"in which one looks at {case.looks_at}"
+    if case.training:
+        yield "in training mode"
+    for name, value in arguments.items():
+        yield from (f"where `{name}` {words}" for words in _of_values(value))
+
+
+def _of_values(value: Any) -> Iterator[str]:
+    if isinstance(value, Tensor):
+        if value.dtype == torch.bool:
+            if not value.all():
+                yield "hides something (holds a False)"
+        elif not value.is_floating_point():
+            if (value == 0).any():
+                yield "holds a 0"
+        elif value.dtype == torch.float64:
+            yield "is float64"
+        yield f"has {value.dim()} {'axis' if value.dim() == 1 else 'axes'}"
+        if value.dim() and value.shape[0] == 1:
+            yield "has length 1 in front"
+    elif isinstance(value, int | float):
+        for special in (0, 1):
+            if value == special:
+                yield f"is {special}"
+        if isinstance(value, int):
+            yield f"is {'odd' if value % 2 else 'even'}"
+    elif isinstance(value, list | tuple | dict | str):
+        yield f"holds {len(value)}" if len(value) < 2 else "holds several"

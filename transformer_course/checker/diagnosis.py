@@ -1,0 +1,187 @@
+"""Which known mistake explains what was seen: in every case, or in as many as can be trusted."""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from transformer_course.checker.comparison import parts_of
+from transformer_course.checker.mistakes import Catalogue, Mistake, Pair, same_behaviour
+from transformer_course.checker.sandbox import Outcome
+
+MOST, FEWEST = 3 / 4, 3
+"""The share of the wrong results in which a mistake must agree to be named at all, and how many."""
+FITTING_PAIRS = 6  # more of them tell nothing
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is recognised.
+
+    Attributes
+    ----------
+    mistakes
+        The known mistakes that were made.
+    remark
+        What they do not explain; empty if they explain everything.
+    crashes
+        Whether exceptions are among what they do not explain.
+    """
+
+    mistakes: tuple[Mistake, ...]
+    remark: str = ""
+    crashes: bool = False
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was seen in all cases, beside what was wanted, and the code that did it.
+
+    Attributes
+    ----------
+    cases
+        The numbers of the cases that count.
+    """
+
+    seen: Sequence[Outcome]
+    wanted: Sequence[Outcome]
+    source: str
+    cases: Sequence[int]
+
+    @property
+    def right(self) -> list[int]:
+        """The numbers of the cases that are right."""
+        return [n for n in self.cases if same_behaviour(self.seen[n], self.wanted[n])]
+
+    @property
+    def crashed(self) -> list[int]:
+        """The numbers of the cases that ended with an exception."""
+        return [n for n in self.cases if self.seen[n].error]
+
+    @property
+    def running(self) -> list[int]:
+        """The numbers of the cases that ended with a result."""
+        return [n for n in self.cases if not self.seen[n].error]
+
+    @property
+    def wrong(self) -> list[int]:
+        """The numbers of the cases that ended with a wrong result."""
+        right = set(self.right)
+        return [n for n in self.running if n not in right]
+
+
+def diagnose(catalogue: Catalogue, evidence: Evidence) -> Diagnosis | None:
+    """Return the first of these that there is; nothing is guessed.
+
+    A mistake, then a pair, that explains every case; one that explains every case that did not
+    crash; one that explains most wrong cases, with nothing against it.
+    """
+    possible = [m for m in catalogue.mistakes if not m.is_refuted_by(evidence.source)]
+
+    def fits(wrong: Mistake | Pair, cases: Iterable[int]) -> bool:
+        return all(same_behaviour(catalogue.outcome(wrong, n), evidence.seen[n]) for n in cases)
+
+    found = _everywhere(possible, catalogue, evidence)
+    return (
+        found
+        or _wherever_it_runs(possible, fits, evidence)
+        or _in_most(possible, catalogue, fits, evidence)
+    )
+
+
+def _everywhere(
+    possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
+) -> Diagnosis | None:
+    wrong_values = bool(evidence.wrong)
+
+    def explains(wrong: Mistake | Pair) -> bool:
+        for number in evidence.cases:
+            outcome, theirs = evidence.seen[number], catalogue.outcome(wrong, number)
+            # Where shapes do not fit, `@`, `einsum` and fused attention raise in different words.
+            # Wrong values in other cases tell enough; without any, the words are all there is.
+            if theirs.error and outcome.error and wrong_values:
+                continue
+            if not same_behaviour(theirs, outcome):
+                return False
+        return wrong_values or _crashes_tell(wrong, evidence)
+
+    for mistake in possible:
+        if explains(mistake):
+            return Diagnosis((mistake,))
+    pairs = (pair for pair in catalogue.pairs if set(pair.mistakes) <= set(possible))
+    fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
+    if len(fitting) == 1:
+        return Diagnosis(fitting[0].mistakes)
+    # Several pairs cannot be told apart, and a guess helps nobody; what they share is no guess.
+    shared = set.intersection(*(set(pair.mistakes) for pair in fitting)) if fitting else set()
+    if shared and len(fitting) < FITTING_PAIRS:
+        return Diagnosis(tuple(shared), "It is not the only mistake.")
+    return None
+
+
+def _crashes_tell(wrong: Mistake | Pair, evidence: Evidence) -> bool:
+    """Whether nothing but equal exceptions is enough to name a mistake.
+
+    It is where they hold other numbers in each case, or where the code holds what the mistake
+    writes; for two mistakes both. Else equal words, such as those about a type, tell little.
+    """
+    messages = {evidence.seen[n].error for n in evidence.crashed}
+    numbers_differ = len({error[1] for error in messages}) > 1
+    if isinstance(wrong, Pair):
+        return numbers_differ and all(_stands_in(m, evidence.source) for m in wrong.mistakes)
+    return numbers_differ or _stands_in(wrong, evidence.source)
+
+
+def _stands_in(mistake: Mistake, source: str) -> bool:
+    if not source or mistake.body:
+        return True
+    code = "".join(source.split())
+    return all(
+        "".join(new.split()) in code and (new or "".join(old.split()) not in code)
+        for old, new in mistake.replacements
+    )
+
+
+def _wherever_it_runs(
+    possible: Sequence[Mistake], fits: Callable, evidence: Evidence
+) -> Diagnosis | None:
+    if not evidence.crashed or not _tells_enough(evidence, evidence.wrong):
+        return None
+    found = [mistake for mistake in possible if fits(mistake, evidence.running)]
+    return Diagnosis((found[0],), crashes=True) if len(found) == 1 else None
+
+
+def _in_most(
+    possible: Sequence[Mistake], catalogue: Catalogue, fits: Callable, evidence: Evidence
+) -> Diagnosis | None:
+    """Find the one mistake that agrees in most wrong cases and is right wherever the code is."""
+    agreeing = {}
+    telling = [n for n in evidence.wrong if not isinstance(evidence.seen[n].value, bool)]
+    for mistake in possible:
+        cases = [n for n in telling if fits(mistake, [n])]
+        most = len(cases) >= max(FEWEST, MOST * len(evidence.wrong))
+        if most and fits(mistake, evidence.right):
+            agreeing[mistake] = len(cases)
+    if len(agreeing) != 1:
+        return None
+    ((mistake, count),) = agreeing.items()
+    remark = (
+        f"In {count} of {len(evidence.wrong)} wrong results your code computes what this mistake "
+        "computes; there is something else as well."
+    )
+    return Diagnosis((mistake,), remark, crashes=bool(evidence.crashed))
+
+
+def _tells_enough(evidence: Evidence, cases: Sequence[int]) -> bool:
+    """Whether agreement in these cases can hardly be chance: real numbers, or two results."""
+    return len(cases) >= 2 or any(_real_numbers(evidence.seen[n].value) >= 4 for n in cases)
+
+
+def _real_numbers(value: Any) -> int:
+    if isinstance(value, list | tuple | dict):
+        return sum(map(_real_numbers, parts_of(value)))
+    if isinstance(value, Tensor):
+        return value.numel() if value.is_floating_point() else 0
+    return int(isinstance(value, float))
