@@ -5,6 +5,7 @@ versions of ``constraints.txt``; no page asks another host for anything.
 """
 
 import importlib.util
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from tools.glossary_links import link_first_uses
 from tools.live_translator import FORWARD_PASS, WIDGET, translator_script
 from tools.sources import lesson_sources
 from tools.stamp import repository
+from transformer_course.exercises import catalogues
 from transformer_course.publish import SCRIPTS, WEB
 
 # The name holds hyphens: the package can be found, but not imported by a statement.
@@ -35,6 +37,7 @@ MATHJAX_PARTS = (
     "output/chtml/fonts/woff-v2/*.woff",
     "a11y/assistive-mml.js",
 )
+CHECK = re.compile(r"exercise\.(\w+)\.check\(\w+\)")
 LIVE_TRANSLATOR = "book/live_translator"
 LIVE_STYLE = "translator.css"
 
@@ -108,6 +111,16 @@ def keep_formulas(app: Sphinx, page: nodes.document) -> None:
         formula.children = [nodes.Text(rf"\[{formula.astext()}\]")]
 
 
+def open_gaps(app: Sphinx, page: nodes.document) -> None:
+    """Put the gaps of an exercise in the place of its check, which needs Python."""
+    exercises = catalogues().get(Path(app.env.docname).name.partition("_")[2], {})
+    for cell in list(page.findall(nodes.container)):
+        call = CHECK.fullmatch(cell.astext().partition("\n")[0])
+        if call and call[1] in exercises and "cell" in cell["classes"]:
+            gaps = exercises[call[1]].gaps()
+            cell.replace_self(nodes.raw("", gaps._repr_html_(), format="html"))
+
+
 def load_chart_library(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -134,6 +147,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_live_translator)
     app.connect("source-read", fill)
     app.connect("doctree-read", keep_formulas)
+    app.connect("doctree-read", open_gaps)
     app.connect("doctree-resolved", link_first_uses)
     app.connect("html-page-context", load_chart_library)
     app.connect("html-page-context", load_live_translator)

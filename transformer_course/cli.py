@@ -327,6 +327,9 @@ def _grade(options: argparse.Namespace) -> None:
     print(grading.on_screen(rows))
     for mistake, count in grading.frequent_mistakes(rows):
         print(f"{count} x {mistake}")
+    if groups := grading.clusters(rows):
+        print("\nNo known mistake explains these, and each group computes the same:")
+        print(*groups, sep="\n")
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from IPython.display import display
 
+from transformer_course.checker import exercise
 from transformer_course.own.file import yours
 from transformer_course.own.given import part_text
 from transformer_course.own.location import RECORDS
@@ -51,7 +52,15 @@ def setup(lesson: str = "") -> ModuleType:
         display(standing(lesson))
     except FileNotFoundError:  # a lesson that is built for the first time
         print("Ready.")
+        return own
+    exercise.WHEN_RIGHT["next"] = lambda *_: what_is_next(lesson)
     return own
+
+
+def what_is_next(lesson: str) -> str:
+    """Say in a sentence which exercise of a lesson is next."""
+    left = standing(lesson).next
+    return f"Next: {left.title}, {left.minutes} minutes." if left else "This lesson is solved."
 
 
 def lesson_address(lesson: str) -> str:

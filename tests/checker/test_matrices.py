@@ -10,7 +10,7 @@ def test_small_matrix_is_shown_whole():
     expected = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     received = torch.tensor([[1.0, 2.5], [3.0, 4.0]])
     assert side_by_side(expected, received).text() == (
-        "Elements [0:2, 0:2] (! marks what differs):\n"
+        "Result (! marks what differs):\n"
         "  wanted    yours\n"
         "  1 2          1 2.5!\n"
         "  3 4          3    4"
@@ -20,14 +20,14 @@ def test_small_matrix_is_shown_whole():
 @pytest.mark.parametrize(
     ("shape", "wrong", "place"),
     [
-        ((), (), "The number"),
-        ((3,), (2,), "Elements [0:3]"),
-        ((30,), (20,), "Elements [14:22]"),
-        ((30,), (29,), "Elements [22:30]"),
-        ((20, 30), (0, 0), "Elements [0:6, 0:8]"),
-        ((20, 30), (10, 29), "Elements [6:12, 22:30]"),
-        ((4, 2, 3), (1, 0, 2), "Elements [1, 0:2, 0:3]"),
-        ((2, 4, 2, 3), (1, 3, 0, 2), "Elements [1, 3, 0:2, 0:3]"),
+        ((), (), "Result"),
+        ((3,), (2,), "Result"),
+        ((30,), (20,), "Result [14:22]"),
+        ((30,), (29,), "Result [22:30]"),
+        ((20, 30), (0, 0), "Result [0:1, 0:8]"),
+        ((20, 30), (10, 29), "Result [10:11, 22:30]"),
+        ((4, 2, 3), (1, 0, 2), "Result [1, 0:2, 0:3]"),
+        ((2, 4, 2, 3), (1, 3, 0, 2), "Result [1, 3, 0:2, 0:3]"),
     ],
 )
 def test_window_holds_the_first_wrong_element(shape, wrong, place):

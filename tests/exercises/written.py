@@ -2,8 +2,9 @@
 
 They stand in ``answers/<round>/<lesson>.md``: below the name of each exercise a heading for each
 answer, "right" or "wrong" with what a good teacher would say, and the answer's cell. Both were
-written before the checker saw them. A line "Named:" was added afterwards; it lists the mistakes of
-the catalogue that the checker names, where those are what the teacher says.
+written before the checker saw them. Two kinds of lines were added afterwards, where what the
+checker says is what the teacher says: "Named:" with mistakes of the catalogue, "Said:" with words
+of a message that needs no catalogue. An answer without such a line is not named.
 """
 
 import json
@@ -25,7 +26,9 @@ from transformer_course.own import whole
 FOLDER = Path(__file__).parent / "answers"
 SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ANSWER = re.compile(
-    r"^### (right|wrong): ([^\n]+)\n+(?:Named: ([^\n]+)\n+)?```python\n(.*?)^```$",
+    r"^### (right|wrong): ([^\n]+)\n+"
+    r"(?:Named: ([^\n]+)\n+)?(?:Said: ([^\n]+)\n+)?"
+    r"```python\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -46,6 +49,8 @@ class Written:
         What the teacher would say.
     named
         The names of known mistakes that are what the teacher says.
+    said
+        Words of the checker's that are what the teacher says.
     cell
         The text.
     """
@@ -56,6 +61,7 @@ class Written:
     right: bool
     words: str
     named: tuple[str, ...]
+    said: str
     cell: str
 
     def __str__(self) -> str:
@@ -77,10 +83,10 @@ def written(rounds: str) -> Iterator[Written]:
         exercises = catalogues()[path.stem.partition("_")[2]]
         for name, section in SECTION.findall(path.read_text(encoding="utf-8")):
             for number, found in enumerate(ANSWER.findall(section), start=1):
-                verdict, words, named, cell = found
+                verdict, words, named, said, cell = found
                 names = tuple(re.findall(r"«(.+?)»", named))
                 right = verdict == "right"
-                yield Written(path.stem, exercises[name], number, right, words, names, cell)
+                yield Written(path.stem, exercises[name], number, right, words, names, said, cell)
 
 
 @cache

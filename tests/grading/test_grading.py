@@ -183,6 +183,15 @@ def test_mistakes_are_counted(rows):
     assert grading.frequent_mistakes(rows) == [("noam: the larger branch is taken", 9)]
 
 
+def test_answers_that_no_mistake_explains_are_grouped_by_what_they_compute(tmp_path):
+    for name, factor in (("a", "1.25"), ("b", "5 / 4"), ("c", "1.75")):
+        write_submission(tmp_path / f"{name}.ipynb", RIGHT.replace("min(", f"{factor} * min("))
+    rows = list(grading.grade(tmp_path, grading.submissions(tmp_path), LIMITS, processes=1))
+    (group,) = grading.clusters(rows)
+    assert group.submissions == ("a.ipynb", "b.ipynb")
+    assert str(group).startswith("2 x noam: Wrong in")
+
+
 def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     folder = tmp_path / "class"
     folder.mkdir()

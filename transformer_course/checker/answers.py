@@ -29,6 +29,13 @@ class Edit:
         return self.start == other.start or (self.start < other.stop and other.start < self.stop)
 
 
+def edited_text(text: str, edits: Iterable[Edit]) -> str:
+    """Make edits, which do not overlap, in a text."""
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
+        text = text[: edit.start] + edit.new + text[edit.stop :]
+    return text
+
+
 class AnswerText:
     """The text of a model answer.
 
@@ -44,7 +51,8 @@ class AnswerText:
 
     def __init__(self, answer: Callable, parts: Mapping[str, "AnswerText"]) -> None:
         self.answer = answer
-        self.parts = parts
+        inner = {path: p for part in parts.values() for path, p in part.parts.items()}
+        self.parts = inner | dict(parts)
 
     @cached_property
     def definition(self) -> str:
@@ -56,7 +64,8 @@ class AnswerText:
     @cached_property
     def text(self) -> str:
         """What can be edited: the parts, then the answer."""
-        return "\n\n\n".join([*(part.text for part in self.parts.values()), self.definition])
+        texts = [part.definition for part in self.parts.values()]
+        return "\n\n\n".join([*texts, self.definition])
 
     def edit(self, old: str, new: str) -> Edit:
         """Return the replacement of ``old`` by ``new``, less the tokens in which both begin or end.
@@ -89,9 +98,7 @@ class AnswerText:
         SyntaxError
             If it is not Python any more.
         """
-        text = self.text
-        for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-            text = text[: edit.start] + edit.new + text[edit.stop :]
+        text = edited_text(self.text, edits)
         names = dict(vars(sys.modules[self.answer.__module__]))
         for part in self.parts.values():
             names |= vars(sys.modules[part.answer.__module__])

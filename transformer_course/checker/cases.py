@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.comparison import describe
 from transformer_course.checker.originals import original_functions
 
 
@@ -83,21 +82,6 @@ class Case:
     inject: bool = True
     training: bool = False
     written: str = ""
-
-    def call(self, name: str) -> str:
-        """Write the call as code: ``Embeddings(7, 4, 0)(tensor of shape [2, 3], int64)``."""
-        if self.written:
-            return name + self.written
-        constructed = "" if self.construct is None else f"({_arguments(self.construct)})"
-        return f"{name}{constructed}({_arguments(self.inputs)})"
-
-
-def _arguments(values: tuple) -> str:
-    return ", ".join(_argument(value) for value in values)
-
-
-def _argument(value: Any) -> str:
-    return describe(value) if isinstance(value, Tensor) or len(repr(value)) > 60 else repr(value)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import Tensor
@@ -50,22 +51,22 @@ class Evidence:
     source: str
     cases: Sequence[int]
 
-    @property
+    @cached_property
     def right(self) -> list[int]:
         """The numbers of the cases that are right."""
-        return [n for n in self.cases if same_behaviour(self.seen[n], self.wanted[n])]
+        return [n for n in self.cases if same_behaviour(self.wanted[n], self.seen[n])]
 
-    @property
+    @cached_property
     def crashed(self) -> list[int]:
         """The numbers of the cases that ended with an exception."""
         return [n for n in self.cases if self.seen[n].error]
 
-    @property
+    @cached_property
     def running(self) -> list[int]:
         """The numbers of the cases that ended with a result."""
         return [n for n in self.cases if not self.seen[n].error]
 
-    @property
+    @cached_property
     def wrong(self) -> list[int]:
         """The numbers of the cases that ended with a wrong result."""
         right = set(self.right)
@@ -94,18 +95,18 @@ def diagnose(catalogue: Catalogue, evidence: Evidence) -> Diagnosis | None:
 def _everywhere(
     possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
 ) -> Diagnosis | None:
-    wrong_values = bool(evidence.wrong)
+    telling = _tells_enough(evidence, evidence.wrong)
 
     def explains(wrong: Mistake | Pair) -> bool:
         for number in evidence.cases:
             outcome, theirs = evidence.seen[number], catalogue.outcome(wrong, number)
             # Where shapes do not fit, `@`, `einsum` and fused attention raise in different words.
             # Wrong values in other cases tell enough; without any, the words are all there is.
-            if theirs.error and outcome.error and wrong_values:
+            if theirs.error and outcome.error and telling:
                 continue
             if not same_behaviour(theirs, outcome):
                 return False
-        return wrong_values or _crashes_tell(wrong, evidence)
+        return bool(evidence.wrong) or _crashes_tell(wrong, evidence)
 
     for mistake in possible:
         if explains(mistake):

@@ -1,6 +1,7 @@
 """An exercise and its three verbs: check, hint and solution."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,9 @@ from transformer_course.checker.clues.relations import relation
 from transformer_course.checker.clues.separation import separation
 from transformer_course.checker.diagnosis import Evidence, diagnose
 from transformer_course.checker.feedback import Feedback, Source
-from transformer_course.checker.formats import conformed, matched
+from transformer_course.checker.fingerprint import fingerprint
+from transformer_course.checker.formats import conformed, matched, other_dtype
+from transformer_course.checker.gaps import Gaps, gaps_of
 from transformer_course.checker.mistakes import Catalogue, Mistake, same_behaviour
 from transformer_course.checker.originals import original_functions
 from transformer_course.checker.sandbox import Outcome, is_stub, run, untouched_globals
@@ -104,7 +107,8 @@ class Exercise:
         source = source_of(candidate)
         every = list(range(len(seen)))
         if known := diagnose(self.catalogue, Evidence(seen, wanted, source, every)):
-            return reports.known_mistake(self.task, known, seen)
+            remarks = other_dtype(seen, wanted)
+            return reports.known_mistake(self.task, known, seen, wanted, remarks)
         seen_so, remarks = conformed(seen, wanted)
         renamed = any(a.parameters != b.parameters for a, b in zip(seen, seen_so, strict=True))
         # Who looks at something in a module asks for it by its name.
@@ -113,9 +117,10 @@ class Exercise:
         if remarks and evidence.right == cases:
             return reports.faulty(self.task, remarks, seen)
         if remarks and (known := diagnose(self.catalogue, evidence)):
-            return reports.known_mistake(self.task, known, seen, remarks)
-        clues = self._clues(candidate, evidence)
-        return reports.unknown_mistake(self.task, seen, wanted, clues)
+            return reports.known_mistake(self.task, known, seen, wanted, remarks)
+        clues = [*remarks, *self._clues(candidate, evidence)]
+        unknown = reports.unknown_mistake(self.task, seen, wanted, clues)
+        return replace(unknown, computed=fingerprint(seen))
 
     def _clues(self, candidate: Callable, evidence: Evidence) -> list[str]:
         """Return what can be said of a mistake that is not known."""
@@ -127,8 +132,9 @@ class Exercise:
 
         found = [relation(self.task, pairs)] if pairs else []
         found.append(independence(self.task, both, evidence.running))
-        if pairs:
-            found.append(departure(both, self.task.cases[pairs[0][0]]))
+        injected = [n for n in evidence.wrong if self.task.cases[n].inject]
+        if injected:
+            found.append(departure(both, self.task.cases[injected[0]]))
         found.append(separation(self.task, evidence.right, evidence.wrong or evidence.crashed))
         return [clue for clue in found if clue]
 
@@ -166,6 +172,10 @@ class Exercise:
     def solution(self) -> Source:
         """Return the source of a model answer, which can stand in place of the stub."""
         return Source(self.answer.definition)
+
+    def gaps(self) -> Gaps:
+        """Return the model answer with its decision points open, each with fragments to choose."""
+        return gaps_of(self.name, self.answer, self.mistakes)
 
     @property
     def mistakes(self) -> list[Mistake]:

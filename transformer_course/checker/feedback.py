@@ -45,7 +45,7 @@ class Sentence:
 
     def html(self) -> str:
         """Return a paragraph, the label in bold."""
-        return f'<p style="margin:.3em 0">{_label(self.label)} {_inline(self.words)}</p>'
+        return f'<p style="margin:.3em 0">{_label(self.label)} {inline(self.words)}</p>'
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Listing:
 
     def html(self) -> str:
         """Return an unordered list."""
-        items = "".join(f"<li>{_inline(item)}</li>" for item in self.items)
+        items = "".join(f"<li>{inline(item)}</li>" for item in self.items)
         return f'{_label(self.label)}<ul style="margin:.2em 0">{items}</ul>'
 
 
@@ -82,11 +82,34 @@ class Code:
         return f'{_label(self.label)}<pre style="{style}">{html.escape(self.code)}</pre>'
 
 
+@dataclass(frozen=True)
+class Fold:
+    """Parts that are closed until somebody opens them.
+
+    ``in_text`` says whether they are worth showing where nothing can be closed.
+    """
+
+    label: str
+    parts: tuple[Part, ...]
+    in_text: bool = False
+
+    def text(self) -> str:
+        """Return the parts one below the other, or nothing."""
+        return "\n".join(part.text() for part in self.parts) if self.in_text else ""
+
+    def html(self) -> str:
+        """Return a fold that a keyboard opens too."""
+        parts = "".join(part.html() for part in self.parts)
+        summary = f'<summary style="cursor:pointer">{inline(self.label)}</summary>'
+        return f'<details style="margin:.3em 0">{summary}{parts}</details>'
+
+
 def _label(words: str) -> str:
     return f"<b>{html.escape(words)}:</b>" if words else ""
 
 
-def _inline(words: str) -> str:
+def inline(words: str) -> str:
+    """Return words as HTML, what stands between backticks as code."""
     style = "background:transparent;color:inherit"
     return re.sub(r"`([^`]+)`", rf'<code style="{style}">\1</code>', html.escape(words))
 
@@ -102,20 +125,28 @@ class Feedback:
     exercise
         The exercise's name.
     parts
-        What to say, in reading order; the first part is the finding in one sentence.
+        What to say, in reading order.
     mistakes
         Names of the catalogue's mistakes that were recognised.
+    computed
+        For a wrong answer that no mistake explains, what tells answers that compute the same.
     """
 
     verdict: Verdict
     exercise: str
     parts: tuple[Part, ...]
     mistakes: tuple[str, ...] = ()
+    computed: str = ""
 
     def with_sentences(self, sentences: Sequence[str]) -> "Feedback":
-        """Return the same feedback with more to say after its finding."""
-        finding, *details = self.parts
-        return replace(self, parts=(finding, *map(Sentence, sentences), *details))
+        """Return the same feedback with more to say after its first part."""
+        first, *details = self.parts
+        return replace(self, parts=(first, *map(Sentence, sentences), *details))
+
+    @property
+    def finding(self) -> str:
+        """What was found, in a sentence."""
+        return " and ".join(self.mistakes) or self.parts[0].text()
 
     @property
     def passed(self) -> bool:
@@ -124,7 +155,7 @@ class Feedback:
 
     def __repr__(self) -> str:
         heading = f"{self.verdict.value}: {self.exercise}"
-        return "\n".join([heading, *(part.text() for part in self.parts)])
+        return "\n".join([heading, *filter(None, (part.text() for part in self.parts))])
 
     def _repr_html_(self) -> str:
         border = f"4px solid {COLOURS.get(self.verdict, NEUTRAL)}"

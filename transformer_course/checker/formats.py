@@ -38,6 +38,16 @@ def conformed(
     return outcomes, list(reversed(kinds.values()))
 
 
+def other_dtype(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
+    """Say of which dtype the results are, if another one is wanted."""
+    for outcome, right in zip(seen, wanted, strict=True):
+        both = outcome.value, right.value
+        if all(isinstance(value, Tensor) for value in both) and both[0].dtype != both[1].dtype:
+            yours, theirs = (str(value.dtype).removeprefix("torch.") for value in both)
+            return [f"The dtype is `{yours}`; `{theirs}` is wanted."]
+    return []
+
+
 def _conformed(expected: Any, received: Any) -> tuple[Any, list[str]]:
     said: list[str] = []
     if isinstance(expected, Tensor):

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformer_course.checker.comparison import wrong_elements
 
 ROWS, COLUMNS = 6, 8  # of a matrix that are shown
+PICTURE = 36  # numbers of a matrix that is shown whole
 BLUE, ORANGE = "86,180,233", "230,159,0"  # Okabe-Ito, for positive and negative numbers
 
 
@@ -47,13 +48,18 @@ class SideBySide:
         return f"{self.place} (! marks what differs):"
 
 
-def side_by_side(expected: Tensor, received: Tensor) -> SideBySide:
-    """Cut a window around the first element in which two tensors of equal shape differ."""
+def side_by_side(expected: Tensor, received: Tensor, of: str = "") -> SideBySide:
+    """Cut a window around the first element in which two tensors of equal shape differ.
+
+    A matrix that is not too large is shown whole, for the sake of the picture; of anything larger
+    the row with that element tells enough. ``of`` says which part of a result the tensors are.
+    """
     axes = expected.dim()
     numbers = [torch.atleast_2d(t.detach().cpu().double()) for t in (expected, received)]
     wrong = torch.atleast_2d(wrong_elements(expected, received))
     *leading, row, column = wrong.nonzero()[0].tolist()
-    rows = _around(row, ROWS, wrong.shape[-2])
+    whole = wrong.shape[-2] * wrong.shape[-1] <= PICTURE
+    rows = _around(row, ROWS, wrong.shape[-2]) if whole else slice(row, row + 1)
     columns = _around(column, COLUMNS, wrong.shape[-1])
     window = (*leading, rows, columns)
     largest = max(numbers[0][window].abs().nan_to_num(0, 0, 0).max().item(), 1e-12)
@@ -62,8 +68,9 @@ def side_by_side(expected: Tensor, received: Tensor) -> SideBySide:
         for lines in zip(*(t[window].tolist() for t in (*numbers, wrong)), strict=True)
     ]
     where = [*map(str, leading), *(f"{cut.start}:{cut.stop}" for cut in (rows, columns))]
+    part = f" [{', '.join(where[-axes:])}]" if len(cells) * len(cells[0]) < wrong.numel() else ""
     return SideBySide(
-        place=f"Elements [{', '.join(where[-axes:])}]" if axes else "The number",
+        place=f"{of or 'Result'}{part}",
         wanted=[[wanted for wanted, _ in line] for line in cells],
         yours=[[yours for _, yours in line] for line in cells],
     )

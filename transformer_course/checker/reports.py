@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from transformer_course.checker.calls import as_code
 from transformer_course.checker.cases import Case
 from transformer_course.checker.comparison import (
     Difference,
@@ -16,6 +17,7 @@ from transformer_course.checker.diagnosis import Diagnosis
 from transformer_course.checker.feedback import (
     Code,
     Feedback,
+    Fold,
     Listing,
     Part,
     Sentence,
@@ -36,9 +38,132 @@ OUT_OF_MEMORY = "That is more memory than there is: print the shapes of what goe
 # What an exception usually means: its type, a pattern of its message, the explanation.
 MEANINGS = (
     (RecursionError, "", "The function calls itself without end."),
+    (Exception, r"bitwise_xor|for \^", "`^` is no power in Python: write `**`."),
+    (
+        AssertionError,
+        "",
+        "An `assert` of yours does not hold; where an answer is wanted, `return` it.",
+    ),
+    (
+        Exception,
+        r"'bool' object (has no attribute|is not subscriptable)",
+        "There is one True or False where a tensor is wanted: `==` and `!=` compare element by "
+        "element, `is` and `not` do not.",
+    ),
+    (
+        TypeError,
+        "tuple of ints.*float|'float' object cannot be interpreted",
+        "A whole number is wanted: `//` gives one, `/` gives a float.",
+    ),
+    (
+        TypeError,
+        "unary ~: 'NoneType'",
+        "The mask is None here: ask `if mask is not None` first.",
+    ),
+    (
+        RuntimeError,
+        "same dtype.*Bool",
+        "A boolean mask stands where vectors are wanted: compare the order of the arguments.",
+    ),
+    (
+        RuntimeError,
+        "not have been used in the graph",
+        "What you differentiate had no part in the result: ids are whole numbers, and `.long()` "
+        "cuts the graph.",
+    ),
+    (
+        UnboundLocalError,
+        "",
+        "This name gets its value only inside a loop or an `if` that did not run.",
+    ),
+    (
+        AttributeError,
+        r"'(float|int)' object has no",
+        "This is a plain number, and a tensor is wanted: call `.item()` or `float` last.",
+    ),
+    (
+        AttributeError,
+        r"'(list|tuple|dict|str)' object has no",
+        "The value is of another type than this line expects.",
+    ),
+    (
+        TypeError,
+        "expected Tensor as element",
+        "A list stands where tensors are wanted: a star unpacks it, `f(*tensors)`.",
+    ),
+    (TypeError, r"must be Tensor, not (range|list)", "Make it a tensor first: `torch.arange(n)`."),
+    (
+        RuntimeError,
+        "scalar types: Long, Int",
+        "An embedding looks up whole numbers, not floating-point numbers.",
+    ),
+    (
+        RuntimeError,
+        "leaf Variable that requires grad",
+        "Change the initial values of a parameter within `with torch.no_grad():`.",
+    ),
+    (
+        TypeError,
+        r"must be Tensor, not (float|int)",
+        "Functions of torch take tensors: for a plain number use those of `math`, or `**`.",
+    ),
+    (
+        TypeError,
+        "invalid combination of arguments",
+        "This function of torch does not take such arguments: `help(...)` lists what it takes.",
+    ),
+    (
+        TypeError,
+        "unhashable type",
+        "A list cannot be counted, and cannot be a key: make it a `tuple`, or take its elements.",
+    ),
+    (TypeError, "can only concatenate list", "`+` joins two lists: put the one in brackets."),
+    (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
+    (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
+    (TypeError, "is not callable", "Brackets call a function, and this is none."),
+    (KeyError, "", "The dictionary has no such key: `.get(key, 0)` and a `Counter` give 0 then."),
+    (
+        RuntimeError,
+        "can't be cast to the desired output type",
+        "A tensor of whole numbers cannot hold fractions: make it `.float()` first.",
+    ),
+    (
+        RuntimeError,
+        "Subtraction, the .* with a bool tensor",
+        "True and False cannot be subtracted: `~mask` turns a mask round.",
+    ),
+    (
+        RuntimeError,
+        "same number of dimensions as input",
+        "`gather` and `scatter` need an index with as many axes as the tensor: `index[:, None]`.",
+    ),
+    (
+        Exception,
+        "Expected target size|Expected input batch_size",
+        "`cross_entropy` takes logits (tokens, words) and targets (tokens): flatten both.",
+    ),
+    (
+        ValueError,
+        "expected sequence of length",
+        "The rows of a tensor are equally long: fill the short ones up first.",
+    ),
+    (
+        ValueError,
+        "values to unpack",
+        "There are more names than values, or fewer: how many axes has this `.shape`?",
+    ),
+    (
+        RuntimeError,
+        "view size is not compatible",
+        "`view` needs numbers that lie in order, which they do not after `transpose`: `reshape`.",
+    ),
     (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
     (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
-    (Exception, "'?NoneType", "A value is None here: did a function forget its `return`?"),
+    (
+        Exception,
+        "'?NoneType",
+        "A value is None here: an argument that may be None, or a function without `return`?",
+    ),
     (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
     (
         IndexError,
@@ -118,9 +243,10 @@ def not_attempted(task: Task) -> Feedback:
     """Answer the untouched stub."""
     words = (
         f"Write the {task.kind} in place of `...`, run its cell, then this one. "
-        f"`exercise.{task.name}.hint()` helps."
+        f"`exercise.{task.name}.hint()` helps, and `exercise.{task.name}.gaps()` shows an answer "
+        "with gaps to fill."
     )
-    return Feedback(Verdict.NOT_ATTEMPTED, task.name, (Sentence(words),))
+    return Feedback(Verdict.NOT_ATTEMPTED, task.name, (Sentence(words), *hints(task)))
 
 
 def hint(task: Task, number: int) -> Feedback:
@@ -134,41 +260,71 @@ def hint(task: Task, number: int) -> Feedback:
 
 def right(task: Task, seen: Sequence[Outcome]) -> Feedback:
     """Say well done, and what was verified."""
-    calls = tuple(
-        f"`{case.call(task.name)}`: {case.looks_at or describe(outcome.value)}"
-        for case, outcome in zip(task.cases, seen, strict=True)
+    count, properties = len(task.cases), [p.statement for p in task.properties]
+    hold = f", and {len(properties)} properties hold" if properties else ""
+    cases = (Code(f"Case {n}", as_code(task, case)) for n, case in enumerate(task.cases, start=1))
+    details = (*cases, Listing("It holds that", tuple(properties)))
+    return Feedback(
+        Verdict.RIGHT,
+        task.name,
+        (
+            Sentence(f"Well done: equal to the reference in {count} cases{hold}."),
+            *_printed(seen),
+            Fold("What was verified", details[: count + bool(properties)]),
+        ),
     )
-    parts: list[Part] = [Sentence("Well done!"), Listing("Equal to the reference in", calls)]
-    if task.properties:
-        parts.append(Listing("It holds that", tuple(p.statement for p in task.properties)))
-    return Feedback(Verdict.RIGHT, task.name, (*parts, *_printed(seen)))
 
 
 def known_mistake(
-    task: Task, known: Diagnosis, seen: Sequence[Outcome], remarks: Sequence[str] = ()
+    task: Task,
+    known: Diagnosis,
+    seen: Sequence[Outcome],
+    wanted: Sequence[Outcome],
+    remarks: Sequence[str] = (),
 ) -> Feedback:
-    """Name the recognised mistakes, and what they do not explain."""
-    if len(known.mistakes) == 1:
-        (mistake,) = known.mistakes
-        parts: list[Part] = [
-            Sentence(mistake.name, "Known mistake"),
-            Sentence(mistake.observed, "What shows it"),
-            Sentence(mistake.change, "What to change"),
-        ]
-    else:
-        parts = [Sentence("Your code computes what these mistakes together compute.")]
-        for number, mistake in enumerate(known.mistakes, start=1):
-            parts.append(Sentence(mistake.name, f"Known mistake {number}"))
-            parts.append(Sentence(mistake.observed, "What shows it"))
-            parts.append(Sentence(mistake.change, "What to change"))
+    """Show the recognised mistakes on a small input, then name them; fold what to change."""
+    parts: list[Part] = _shown(task, seen, wanted)
+    for number, mistake in enumerate(known.mistakes, start=1):
+        label = "Known mistake" if len(known.mistakes) == 1 else f"Known mistake {number}"
+        parts += [Sentence(mistake.name, label), Sentence(mistake.observed, "What shows it")]
     parts += [Sentence(words, "And its format") for words in remarks]
     if known.remark:
         parts.append(Sentence(known.remark))
     if known.crashes:
         finding, *details = crashed(task, seen).parts
-        parts += [Sentence(f"Apart from that: {finding.words}"), *details]
+        parts += [Sentence(finding.text(), "Apart from that"), *details]
+    # The last hint holds the code of an answer; who wants that asks for the solution.
+    parts += hints(task)[:-1]
+    changes = tuple(Sentence(mistake.change, "What to change") for mistake in known.mistakes)
+    parts.append(Fold("What to change", changes, in_text=True))
     names = tuple(mistake.name for mistake in known.mistakes)
     return Feedback(Verdict.WRONG, task.name, (*parts, *_printed(seen)), names)
+
+
+def hints(task: Task) -> list[Part]:
+    """Return the hints as folds, from mild to strong."""
+    return [
+        Fold(f"Hint {number} of {len(task.hints)}", (Sentence(words),))
+        for number, words in enumerate(task.hints, start=1)
+    ]
+
+
+def _shown(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[Part]:
+    """Show the smallest case with a wrong result: the call, what is wanted and what came."""
+    rows = list(zip(task.cases, wanted, seen, strict=True))
+    values = [row for row in rows if not row[2].error and difference(row[1].value, row[2].value)]
+    if not values:
+        return []
+    case, right, outcome = min(values, key=lambda row: _reading(task, *row[:2]))
+    return [
+        Code("For", as_code(task, case)),
+        *_difference(difference(right.value, outcome.value)),
+    ]
+
+
+def _reading(task: Task, case: Case, right: Outcome) -> tuple[bool, int]:
+    """Say how much there is to read in a case; what only looks at something comes last."""
+    return bool(case.looks_at), len(as_code(task, case)) + 8 * size(right.value)
 
 
 def unknown_mistake(
@@ -180,23 +336,21 @@ def unknown_mistake(
     parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
     if parameters:
         finding = "Your module's parameters are not those that the exercise asks for."
-        return _wrong(task, finding, parameters, *facts, seen=seen)
+        return _wrong(task, finding, parameters, *facts, *hints(task), seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
-    values = [row for row in failing if not row[2].error]
     if any(outcome.line for outcome in seen):
         return crashed(task, seen, facts)
     if words := unsteady(seen):
         return _wrong(task, words, seen=seen)
-    if not values:
+    if all(outcome.error for _, _, outcome in failing):
         return crashed(task, seen, facts)
-    case, right, outcome = min(values, key=lambda row: size(row[1].value))
     return _wrong(
         task,
         f"Wrong in {len(failing)} of {len(rows)} cases.",
+        *_shown(task, seen, wanted),
         *facts,
-        _call(task, case, "Smallest case"),
-        *_difference(difference(right.value, outcome.value)),
         *_properties(task, rows),
+        *hints(task),
         seen=seen,
     )
 
@@ -217,12 +371,8 @@ def crashed(task: Task, seen: Sequence[Outcome], facts: Sequence[Part] = ()) -> 
         m for e, pattern, m in MEANINGS if issubclass(kind, e) and re.search(pattern, message)
     ]
     parts += [Sentence(meaning, "What it means") for meaning in meanings[:1]]
-    return _wrong(task, finding, *parts, *facts, _call(task, case), seen=seen)
-
-
-def _call(task: Task, case: Case, label: str = "Case") -> Sentence:
-    looks_at = f", {case.looks_at}" if case.looks_at else ""
-    return Sentence(f"`{case.call(task.name)}`{looks_at}", label)
+    call = Code("For", as_code(task, case))
+    return _wrong(task, finding, *parts, *facts, call, *hints(task), seen=seen)
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
@@ -249,21 +399,27 @@ def _shortened(lines: list[str]) -> list[str]:
 
 
 def _difference(found: Difference) -> list[Part]:
-    part = f"part `{found.path}` of the result: " if found.path else ""
-    wanted, yours = describe(found.expected), describe(found.received)
-    parts: list[Part] = (
-        [Sentence(f"{part}type and shape are right ({yours}), values are not", "Yours")]
-        if wanted == yours
-        else [
-            Sentence(f"{part}{wanted}", "Wanted"),
-            Sentence(f"{part}{yours}{_advice(found)}", "Yours"),
-        ]
-    )
-    if found.kind == "nan":
-        parts.append(Sentence("NaN comes from 0/0, inf - inf, log(-1) and the like."))
+    place = _place(found.path)
     if found.kind in ("values", "nan") and isinstance(found.expected, Tensor):
-        parts.append(side_by_side(found.expected, found.received))
-    return parts
+        parts: list[Part] = [side_by_side(found.expected, found.received, place)]
+        if describe(found.expected) != describe(found.received):  # of another dtype
+            parts.insert(0, Sentence(describe(found.expected), "Wanted"))
+            parts.insert(1, Sentence(describe(found.received), "Yours"))
+        if found.kind == "nan":
+            parts.append(Sentence("NaN comes from 0/0, inf - inf, log(-1) and the like."))
+        return parts
+    of = f" in {place}" if place else ""
+    return [
+        Sentence(describe(found.expected), f"Wanted{of}"),
+        Sentence(f"{describe(found.received)}{_advice(found)}", "Yours"),
+    ]
+
+
+def _place(path: str) -> str:
+    """Say in words where in a result something stands: ``['losses'][0]`` is "losses, number 1"."""
+    steps = re.findall(r"\[(?:'([^']*)'|(\d+))\]", path)
+    words = ", ".join(name or f"number {int(index) + 1}" for name, index in steps)
+    return f"result {words}" if words.startswith("number") else words
 
 
 def _advice(found: Difference) -> str:

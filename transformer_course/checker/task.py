@@ -48,10 +48,12 @@ class Task:
         return isinstance(self.answer, type)
 
     def input_names(self, case: Case) -> list[str]:
-        """Return the names of the arguments of a case's call; "argument 3" where it has none."""
+        """Return the names of the arguments that a case observes a call with."""
+        observed = list(inspect.signature(case.observe).parameters.values())[1:]
+        if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in observed):
+            return [parameter.name for parameter in observed]
         called = self.answer.forward if self.wants_module else self.answer
-        names = [name for name in inspect.signature(called).parameters if name != "self"]
-        return [*names, *(f"argument {n + 1}" for n in range(len(names), len(case.inputs)))]
+        return [name for name in inspect.signature(called).parameters if name != "self"]
 
     def arguments(self, case: Case) -> dict[str, Any]:
         """Return the arguments of a case by name, those of the constructor first."""

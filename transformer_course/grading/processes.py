@@ -144,6 +144,7 @@ def _described(lesson: str, feedback: Feedback) -> dict[str, Any]:
         "lesson": lesson,
         "verdict": feedback.verdict.value,
         "mistakes": list(feedback.mistakes),
-        "finding": " and ".join(feedback.mistakes) or feedback.parts[0].text(),
+        "finding": feedback.finding,
+        "computed": feedback.computed,
         "feedback": repr(feedback),
     }

@@ -27,8 +27,9 @@ class Row:
         How many exercises the lesson, or how many parts the file has.
     exercises
         For each exercise of the lesson, or part that the learner wrote: ``lesson``, ``verdict``,
-        ``mistakes`` (names of those recognised), ``finding`` (in one sentence) and ``feedback``
-        (all words that the learner sees).
+        ``mistakes`` (names of those recognised), ``finding`` (in one sentence), ``computed`` (equal
+        for answers that no mistake explains and that compute the same) and ``feedback`` (all words
+        that the learner sees).
     problem
         Why the submission could not be graded, or not to its end; empty if it could.
     """
@@ -60,6 +61,46 @@ def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Return in how many submissions each mistake was recognised, the most frequent first."""
     counts = Counter(mistake for row in rows for mistake in row.mistakes)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Answers to an exercise that no mistake explains and that compute the same.
+
+    Attributes
+    ----------
+    exercise, finding
+        What is answered, and what is found in one sentence.
+    submissions
+        Who wrote them.
+    """
+
+    exercise: str
+    finding: str
+    submissions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        count, example = len(self.submissions), self.submissions[0]
+        return f"{count} x {self.exercise}: {self.finding} (such as {example})"
+
+
+def clusters(rows: Sequence[Row]) -> list[Cluster]:
+    """Return what two or more submissions have in common that no mistake explains, most first.
+
+    Whoever keeps the catalogue finds in each a mistake that is missing.
+    """
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for row in rows:
+        for name, answer in row.exercises.items():
+            if answer["computed"]:
+                key = name, answer["computed"]
+                found.setdefault(key, []).append((row.submission, answer["finding"]))
+    groups = [
+        Cluster(name, answers[0][1], tuple(submission for submission, _ in answers))
+        for (name, _), answers in found.items()
+        if len(answers) > 1
+    ]
+    return sorted(groups, key=lambda group: (-len(group.submissions), group.exercise))
 
 
 def table(rows: Sequence[Row]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from transformer_course.checker.exercise import Exercise
 from transformer_course.own import sections, whole
 from transformer_course.own.answer import NotAPart, Statement, answer_text, statements
 from transformer_course.own.file import FileError, executed, locked, replace
+from transformer_course.own.given import part_text
 from transformer_course.own.modules import fill
 
 SLOW = 10.0  # times the course's time for a step is worth a word
@@ -48,7 +49,17 @@ def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
         replace(path, text)
         fill(own, text, str(path))
     count, total = len(sections.yours(text)), len(sections.parts())
-    return f"`{name}` is in your translator: {count} of {total} parts are yours.{remark}"
+    said = f"`{name}` is in your translator: {count} of {total} parts are yours."
+    return f"{said}{_what_calls(name)}{remark}"
+
+
+def _what_calls(name: str) -> str:
+    """Say which parts call a part, as the course writes them."""
+    callers = [part for part in sections.parts() if f"own.{name}(" in part_text(part)]
+    if not callers:
+        return ""
+    listed = " and ".join(f"`{caller}`" for caller in callers[:2])
+    return f" There {listed} {'call' if len(callers) > 1 else 'calls'} it."
 
 
 def _refuse_two_texts(new: Iterable[Statement], name: str, text: str) -> None:
@@ -75,7 +86,7 @@ def _examined(exercise: Exercise, tried: ModuleType) -> str:
     """Check the answer again where it will live, then all parts together; return a remark."""
     feedback = exercise.judge(getattr(tried, exercise.name))
     if not feedback.passed:
-        raise NotAPart(f"in your file it is not right any more: {feedback.parts[0].text()}")
+        raise NotAPart(f"in your file it is not right any more: {feedback.finding}")
     if fault := whole.fault(tried):
         raise NotAPart(f"the whole translator computes something else with your parts: {fault}")
     ratio = whole.slowness(tried)

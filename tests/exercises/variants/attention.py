@@ -105,14 +105,14 @@ def sees_by_derivatives(layer, x):
     return sees & (torch.arange(length) > torch.arange(length)[:, None])
 
 
-def sees_by_zeroing_one_sentence(layer, x):
+def sees_by_loops(layer, x):
     length, before = x.size(1), layer(x)
     sees = torch.full((length, length), False)
     for i in range(length):
         for j in range(i + 1, length):
             changed = x.clone()
-            changed[0, j] = 0
-            sees[i, j] = bool((layer(changed)[0, i] != before[0, i]).any())
+            changed[:, j] = 100
+            sees[i, j] = bool(((layer(changed)[:, i] - before[:, i]).abs() > 1e-5).any())
     return sees
 
 
@@ -126,12 +126,12 @@ def sees_by_other_vectors(layer, x):
     return torch.triu(torch.stack(columns, dim=1), diagonal=1)
 
 
-def sees_by_doubling(layer, x):
+def sees_by_subtraction(layer, x):
     length = x.shape[1]
     return torch.tensor(
         [
             [
-                j > i and not torch.allclose(layer(_doubled(x, j))[:, i], layer(x)[:, i])
+                j > i and not torch.allclose(layer(_changed(x, j))[:, i], layer(x)[:, i])
                 for j in range(length)
             ]
             for i in range(length)
@@ -139,8 +139,8 @@ def sees_by_doubling(layer, x):
     )
 
 
-def _doubled(x, j):
-    return torch.cat([x[:, :j], 2 * x[:, j : j + 1], x[:, j + 1 :]], dim=1)
+def _changed(x, j):
+    return torch.cat([x[:, :j], x[:, j : j + 1] - 3, x[:, j + 1 :]], dim=1)
 
 
 VARIANTS = {
@@ -155,8 +155,8 @@ VARIANTS = {
     "target_mask": [target_by_multiplication, target_by_logical_and, target_by_tril],
     "sees_the_future": [
         sees_by_derivatives,
-        sees_by_zeroing_one_sentence,
+        sees_by_loops,
         sees_by_other_vectors,
-        sees_by_doubling,
+        sees_by_subtraction,
     ],
 }

@@ -10,17 +10,17 @@ from torch import nn
 from transformer_course import model
 
 
-def norm_by_torch(x, gain, bias, eps):
+def norm_by_torch(x, gain, bias, eps=1e-5):
     return F.layer_norm(x, gain.shape, gain, bias, eps)
 
 
-def norm_by_squares(x, gain, bias, eps):
+def norm_by_squares(x, gain, bias, eps=1e-5):
     centred = x - torch.mean(x, -1, keepdim=True)
     variance = torch.einsum("...d,...d->...", centred, centred) / x.shape[-1]
     return centred * torch.rsqrt(variance + eps).unsqueeze(-1) * gain + bias
 
 
-def norm_by_loop(x, gain, bias, eps):
+def norm_by_loop(x, gain, bias, eps=1e-5):
     rows = []
     for row in x.reshape(-1, x.shape[-1]):
         mean = sum(row) / len(row)
@@ -128,7 +128,7 @@ class EncoderByCopies(nn.Module):
         return self.norm(output) if self.norm_first else output
 
 
-def norm_by_statistics_without_gradient(x, gain, bias, eps):
+def norm_by_statistics_without_gradient(x, gain, bias, eps=1e-5):
     with torch.no_grad():
         mean, variance = x.mean(-1, keepdim=True), x.var(-1, keepdim=True, correction=0)
     return gain * (x - mean) / (variance + eps).sqrt() + bias

@@ -37,6 +37,12 @@ def penalty_in_one_line(candidate_length, reference_length):
     return min(1.0, math.e ** (1 - reference_length / candidate_length))
 
 
+def penalty_in_floats(candidate_length, reference_length):
+    if candidate_length == 0:
+        return 0.0
+    return math.exp(min(0.0, 1 - float(reference_length) / candidate_length))
+
+
 def penalty_with_tensors(candidate_length, reference_length):
     ratio = torch.tensor(reference_length) / torch.tensor(candidate_length)
     return (1 - ratio).clamp(max=0).exp().item()
@@ -95,7 +101,7 @@ def batches_of_tensors(lengths, batch_tokens):
 
 VARIANTS = {
     "clipped_counts": [clipped_counts_crossing_out, clipped_counts_with_dicts],
-    "brevity_penalty": [penalty_in_one_line, penalty_with_tensors],
+    "brevity_penalty": [penalty_in_one_line, penalty_in_floats, penalty_with_tensors],
     "corpus_bleu": [bleu_by_powers, bleu_with_tensors],
     "token_budget_batches": [batches_from_long_to_short, batches_of_tensors],
 }

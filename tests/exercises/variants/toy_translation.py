@@ -56,10 +56,16 @@ def smoothed_by_torch(logits, targets, smoothing, pad):
 def smoothed_by_two_losses(logits, targets, smoothing, pad):
     real = targets != pad
     logits, targets = logits[real], targets[real]
-    log_p = torch.log(torch.softmax(logits - logits.max(-1, keepdim=True).values, -1))
+    log_p = logits - torch.logsumexp(logits, -1, keepdim=True)
     nll = -log_p[torch.arange(len(targets)), targets]
     spread = -log_p.sum(-1) / logits.size(-1)
     return torch.mean((1 - smoothing) * nll + smoothing * spread)
+
+
+def smoothed_by_soft_targets(logits, targets, smoothing, pad):
+    vocab = logits.size(-1)
+    wanted = F.one_hot(targets, vocab).float() * (1 - smoothing) + smoothing / vocab
+    return F.cross_entropy(logits[targets != pad], wanted[targets != pad])
 
 
 def adam_by_lerp(weight, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-9):
@@ -129,7 +135,11 @@ def smoothed_without_gradient(logits, targets, smoothing, pad):
 VARIANTS = {
     "collate": [collate_with_pad_sequence, collate_by_slicing],
     "masked_mean": [masked_mean_by_sum, masked_mean_by_loop],
-    "smoothed_cross_entropy": [smoothed_by_torch, smoothed_by_two_losses],
+    "smoothed_cross_entropy": [
+        smoothed_by_torch,
+        smoothed_by_two_losses,
+        smoothed_by_soft_targets,
+    ],
     "adam_update": [adam_by_lerp, adam_with_one_factor],
     "noam": [noam_with_if, noam_with_tensors],
     "training_step": [step_with_module_loss, step_by_torch, step_clearing_at_the_end],

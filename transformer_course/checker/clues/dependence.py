@@ -15,8 +15,8 @@ from transformer_course.checker.task import Task
 Run = Callable[[Case], tuple[Outcome, Outcome]]
 """Runs the reference and the learner's code in a case."""
 
-WEIGHTS = 8  # of a module that are tried
-CASES = 3  # that are tried
+WEIGHTS = 4  # of a module that are tried
+CASES = 2  # that are tried
 
 
 def independence(task: Task, run: Run, running: Sequence[int]) -> str | None:

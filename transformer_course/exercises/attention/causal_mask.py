@@ -91,8 +91,44 @@ causal_mask.mistake(
     change="Keep the lower triangle: `tril()`.",
 )
 causal_mask.mistake(
-    "it has axes for batch and heads",
-    edits=[(".tril()", ".tril()[None, None]")],
-    observed="The shape (length, length) is wanted; against scores of more axes it is broadcast.",
-    change="Leave out the leading axes.",
+    "each position sees itself and the one before it only",
+    edits=[(".tril()", ".tril().triu(-1)")],
+    observed="Two diagonals are True, so row 2 and those below lack the positions further back.",
+    change="The whole past may be seen: keep the full lower triangle, `tril()`.",
+)
+causal_mask.mistake(
+    "the last row is empty: a loop ends one early",
+    edits=[(".tril()", ".tril().index_fill(0, torch.tensor(length - 1), False)")],
+    observed="The last query may attend to nothing.",
+    change="Go through all rows: `range(length)`, not `range(length - 1)`.",
+)
+causal_mask.mistake(
+    "the first row is empty: a loop begins one late",
+    edits=[(".tril()", ".tril().index_fill(0, torch.tensor(0), False)")],
+    observed="Query 0 may attend to nothing; it may see itself.",
+    change="Go through all rows, from 0 on: `range(length)`.",
+)
+causal_mask.mistake(
+    "position 0 is hidden from all",
+    edits=[(".tril()", ".tril().index_fill(1, torch.tensor(0), False)")],
+    observed="Column 0 is False, and row 0 has nothing to attend to.",
+    change="Columns are counted from 0: row i is True in the columns 0 to i.",
+)
+causal_mask.mistake(
+    "the triangle leans to the other side",
+    edits=[(".tril()", ".tril().flip(1)")],
+    observed="Row 0 allows the last position only: the columns are in reverse order.",
+    change="Row i is True in the columns 0 to i: `tril()`, without `flip` or `rot90`.",
+)
+causal_mask.mistake(
+    "it is one row and one column too large",
+    edits=[("ones(length, length", "ones(length + 1, length + 1")],
+    observed="For `length` 3 your mask has shape (4, 4).",
+    change="Positions are counted from 0: `length` rows and `length` columns.",
+)
+causal_mask.mistake(
+    "it is one row and one column too small",
+    edits=[("ones(length, length", "ones(length - 1, length - 1")],
+    observed="For `length` 3 your mask has shape (2, 2).",
+    change="Make `length` rows and `length` columns.",
 )

@@ -53,7 +53,7 @@ padding_mask.mistake(
     "the padding is True and the words are False",
     edits=[("ids != pad_id", "ids == pad_id")],
     observed="All attention goes to the padding: True means that a key may be attended to.",
-    change="Compare with `!=`, not with `==`.",
+    change="True means that one may attend: compare with `!=`, or turn the result round with `~`.",
 )
 padding_mask.mistake(
     "0 is taken for the padding instead of `pad_id`",
@@ -76,6 +76,27 @@ padding_mask.mistake(
     observed="You count the words and let the first so many through. A row that begins with "
     "padding, 1 1 6 0 with `pad_id=1`, hides its words.",
     change="Compare each id by itself: `ids != pad_id`.",
+)
+padding_mask.mistake(
+    "everything from the first padding on is hidden",
+    edits=[("(ids != pad_id)", "((ids == pad_id).cumsum(dim=1) == 0)")],
+    observed="A row that begins with padding, 1 1 6 0 with `pad_id=1`, hides its words.",
+    change="Compare each id by itself: `ids != pad_id`.",
+)
+padding_mask.mistake(
+    "the last key of each sentence is always hidden",
+    edits=[
+        ("(ids != pad_id)", "(ids != pad_id).index_fill(1, torch.tensor(ids.shape[1] - 1), False)")
+    ],
+    observed="The last column is False even where a word stands in it: a loop or a slice ends one "
+    "early.",
+    change="Go through all keys: `range(length)`, not `range(length - 1)`.",
+)
+padding_mask.mistake(
+    "one of the two, `pad_id` or 0, is enough to be padding",
+    edits=[("(ids != pad_id)", "((ids != pad_id) & (ids != 0))")],
+    observed="Right while `pad_id` is 0. With `pad_id=3` the token 0 is hidden too.",
+    change="Only `pad_id` is padding: `ids != pad_id`.",
 )
 padding_mask.mistake(
     "queries are masked instead of keys",
@@ -109,6 +130,26 @@ padding_mask.mistake(
     change="Insert two axes: `[:, None, None, :]`.",
 )
 padding_mask.mistake(
+    "the batch is not the first axis any more",
+    edits=[("[:, None, None, :]", "[None, :, None, :]")],
+    observed="Your mask has shape (1, batch, 1, key): the batch stands where the scores have the "
+    "heads.",
+    change="Put both new axes behind the batch: `[:, None, None, :]`.",
+)
+padding_mask.mistake(
+    "the keys stand before the new axes",
+    edits=[("[:, None, None, :]", "[:, :, None, None]")],
+    observed="Your mask has shape (batch, key, 1, 1): the keys stand where the scores have the "
+    "heads.",
+    change="Put both new axes between batch and keys: `[:, None, None, :]`.",
+)
+padding_mask.mistake(
+    "all sentences share one row: a key is open only if it is in all of them",
+    edits=[("(ids != pad_id)", "(ids != pad_id).all(dim=0).expand(ids.shape)")],
+    observed="Your mask is the same for each sentence of the batch.",
+    change="Compare each id by itself: `ids != pad_id`, without `all` or `any`.",
+)
+padding_mask.mistake(
     "the new axes come first",
     edits=[("[:, None, None, :]", "[None, None]")],
     observed="The batch stands where the scores have the queries: row i of the mask belongs to "
@@ -126,6 +167,12 @@ padding_mask.mistake(
     edits=[("return (", "return torch.where(("), ("None, :]", "None, :], 0.0, -1e9)")],
     observed="Your mask holds numbers; a boolean one is wanted, with True where one may attend.",
     change="Return the comparison or the triangle itself, of dtype `torch.bool`.",
+)
+padding_mask.mistake(
+    "it holds the ids, with 0 for the padding",
+    edits=[("(ids != pad_id)", "(ids * (ids != pad_id))")],
+    observed="Your mask holds numbers; True and False are wanted.",
+    change="Return the comparison itself: `ids != pad_id`.",
 )
 padding_mask.mistake(
     "the mask is copied for every query",

@@ -1,6 +1,5 @@
 """The mask of a target sentence, which hides padding and future."""
 
-import torch
 from torch import Tensor
 
 from transformer_course import model
@@ -27,8 +26,8 @@ from transformer_course.exercises.attention.padding_mask import (
         ),
         Property(
             "a token that is not padding may attend to itself",
-            lambda value, case: torch.equal(
-                value.bool()[:, 0].diagonal(dim1=1, dim2=2), case.inputs[0] != case.inputs[1]
+            lambda value, case: bool(
+                value.bool()[:, 0].diagonal(dim1=1, dim2=2)[case.inputs[0] != case.inputs[1]].all()
             ),
         ),
     ],
@@ -53,6 +52,9 @@ target_mask.shares(
     "0 is taken for the padding instead of `pad_id`",
     "ids below `pad_id` count as padding",
     "padding is expected at the end of each row",
+    "everything from the first padding on is hidden",
+    "the last key of each sentence is always hidden",
+    "one of the two, `pad_id` or 0, is enough to be padding",
     "queries are masked instead of keys",
     "the padding's queries are masked as well as its keys",
     "the padding mask has two axes, (batch, key)",
@@ -85,7 +87,15 @@ target_mask.shares(
     "each position sees itself and the future instead of the past",
     "the future is True and the rest False",
     "each position may attend to itself only",
-    "nothing is cut off from the square",
+    "each position sees itself and the one before it only",
+    "the last row is empty: a loop ends one early",
+    "the first row is empty: a loop begins one late",
+)
+target_mask.mistake(
+    "nothing hides the future",
+    edits=[(".tril()", "")],
+    observed="Row 0 allows every word, the future too.",
+    change="The padding mask alone is not enough: combine it, by `&`, with the lower triangle.",
 )
 
 # Both
@@ -105,9 +115,22 @@ target_mask.mistake(
 )
 target_mask.mistake(
     "the padding mask is left out",
-    edits=[("own.padding_mask(ids, pad_id) & own.causal", "own.causal")],
+    edits=[("(ids != pad_id)", "torch.ones_like(ids, dtype=torch.bool)")],
     observed="Your mask is the same for every sentence: padding may be attended to.",
     change="Combine it with the padding mask: `padding_mask(ids, pad_id) & ...`.",
+)
+target_mask.mistake(
+    "it is nothing but the causal mask",
+    edits=[("own.padding_mask(ids, pad_id) & own.causal", "own.causal")],
+    observed="Your mask has two axes and is the same for every sentence: padding may be attended "
+    "to.",
+    change="Combine it with the padding mask: `padding_mask(ids, pad_id) & ...`.",
+)
+target_mask.mistake(
+    "what only one of the two allows: `^` or `!=` instead of AND",
+    edits=[("& own", "^ own")],
+    observed="Where both masks are True, yours is False, and where one is, True.",
+    change="Both must allow: combine with `&`.",
 )
 target_mask.mistake(
     "the whole mask is turned round",

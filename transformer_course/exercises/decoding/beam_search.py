@@ -35,8 +35,8 @@ def _toy(table: dict[tuple[int, ...], dict[int, float]]) -> Step:
     known = {words: _logarithms(probabilities) for words, probabilities in table.items()}
 
     def step(tokens: Sequence[int]) -> Float[Tensor, "7"]:
-        first, *words = map(int, tokens)
-        if first != BOS:
+        begin, words = list(map(int, tokens[:1])), list(map(int, tokens[1:]))
+        if begin != [BOS]:
             return _NONSENSE.clone()
         return (_BEHIND_THE_END if EOS in words else known.get(tuple(words), _END)).clone()
 
@@ -107,6 +107,18 @@ _BEST_ENDS_FIRST = _toy(
     }
 )
 
+# With a beam of 2, the first word ends a hypothesis, and the second best of the third word wins.
+_WINS_FROM_SECOND_PLACE = _toy(
+    {
+        (): {3: 0.6, EOS: 0.25, 4: 0.15},
+        (3,): {5: 0.55, 6: 0.45},
+        (4,): {5: 1.0},
+        (3, 5): {3: 0.34, 4: 0.33, 5: 0.33},
+    }
+)
+
+_BEST_ENDS_SHORT = _toy({(): {EOS: 0.52, 3: 0.48}, (3,): {4: 1.0}, (3, 4): {5: 1.0}})
+
 _SHORT_OR_LONG = _toy(
     {
         (): {3: 0.65, 4: 0.35},
@@ -118,9 +130,9 @@ _SHORT_OR_LONG = _toy(
 )
 
 
-def _found(code: Callable, step: Step, beam: int, max_length: int, alpha: float) -> tuple:
+def _found(code: Callable, step: Step, *arguments: float) -> tuple:
     """Search a toy; tokens may come as a list or as a tensor."""
-    found = code(step, BOS, EOS, beam, max_length, alpha)
+    found = code(step, *arguments)
     if isinstance(found, list | tuple) and len(found) == 2 and isinstance(found[0], Tensor):
         return found[0].tolist(), found[1]
     return found
@@ -128,7 +140,9 @@ def _found(code: Callable, step: Step, beam: int, max_length: int, alpha: float)
 
 def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Case:
     written = f"bos={BOS}, eos={EOS}, beam={beam}, max_length={max_length}, alpha={alpha:g}"
-    return Case((step, beam, max_length, alpha), observe=_found, written=f"(step, {written})")
+    return Case(
+        (step, BOS, EOS, beam, max_length, alpha), observe=_found, written=f"(step, {written})"
+    )
 
 
 @exercise(
@@ -144,6 +158,8 @@ def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Ca
         _beam_case(_EARLY_END, beam=2, max_length=4),
         _beam_case(_EARLY_ENDS, beam=2, max_length=5),
         _beam_case(_BEST_ENDS_FIRST, beam=2, max_length=4),
+        _beam_case(_WINS_FROM_SECOND_PLACE, beam=2, max_length=6),
+        _beam_case(_BEST_ENDS_SHORT, beam=2, max_length=5, alpha=1.0),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=5, alpha=0.6),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=5, alpha=1.0),
         _beam_case(_SHORT_OR_LONG, beam=2, max_length=3),
@@ -157,7 +173,7 @@ def _beam_case(step: Step, beam: int, max_length: int, alpha: float = 0.0) -> Ca
         ),
         Property(
             "there are at most `max_length` tokens",
-            lambda value, case: len(value[0]) <= case.inputs[2],
+            lambda value, case: len(value[0]) <= case.inputs[4],
         ),
     ],
     hints=[
@@ -190,14 +206,15 @@ def beam_search(step, bos: int, eos: int, beam: int, max_length: int, alpha: flo
 
 
 beam_search.mistake(
-    "each hypothesis keeps only its best child",
+    "only one hypothesis is alive, as in greedy search",
     edits=[
         ("in enumerate(", "in sorted(enumerate("),
         (".tolist())", ".tolist()), key=lambda pair: -pair[1])[:1]"),
     ],
-    observed="From the start a single hypothesis is alive: this is greedy search, and it finds a "
-    "sentence of probability 0.09 where there is one of 0.31.",
-    change="Put all children of all hypotheses into one list, and keep the `beam` best of it.",
+    observed="You find what greedy search finds, a sentence of probability 0.09 where there is one "
+    "of 0.31: each hypothesis keeps only its best child, or all begin as copies of one.",
+    change="Begin with one hypothesis, put all children of all hypotheses into one list, and keep "
+    "the `beam` best of it.",
 )
 beam_search.mistake(
     "after the first word each hypothesis keeps only its best child",
@@ -315,6 +332,27 @@ beam_search.mistake(
     change="Go on until no hypothesis is alive or `max_length` is reached.",
 )
 beam_search.mistake(
+    "the search stops when the best child of a step has ended",
+    edits=[("live = [child", "live = [] if not best or best[0][0][-1] == eos else [child")],
+    observed="With `alpha=1` ending at once with probability 0.52 is taken, while a hypothesis of "
+    "probability 0.48 is alive, which the length penalty helps to win.",
+    change="Go on until no hypothesis is alive or `max_length` is reached.",
+)
+beam_search.mistake(
+    "the beam shrinks with each hypothesis that ends",
+    edits=[("[:beam]", "[: max(beam - len(finished), 0)]")],
+    observed="With `beam=2`, once a hypothesis has ended with probability 0.25, only one child is "
+    "kept in each step; a sentence of 0.27 that begins in second place is lost.",
+    change="Keep `beam` children in every step: what has ended is put aside and takes no place.",
+)
+beam_search.mistake(
+    "the winner is chosen by its sum, not by its score",
+    edits=[("alpha)) for", "alpha), total) for"), ("hypothesis[1])", "hypothesis[2])[:2]")],
+    observed="With `alpha=1` the sentence of 2 tokens is returned, with its right score, though "
+    "one of 5 tokens has a better one.",
+    change="Take the `max` by the length score.",
+)
+beam_search.mistake(
     "the hypothesis that finished last is taken",
     edits=[("max(scored, key=lambda hypothesis: hypothesis[1])", "scored[-1]")],
     observed="The last one to end is returned, however many better ones ended before.",
@@ -339,74 +377,4 @@ beam_search.mistake(
     observed="With `alpha=1` the sentence of 5 tokens should win over that of 2; the sums of the "
     "log-probabilities say the opposite.",
     change="Divide each sum by `((5 + length) / 6) ** alpha`.",
-)
-beam_search.mistake(
-    "the score is the mean per token",
-    edits=[("len(tokens), alpha)", "len(tokens))")],
-    observed="The sentence of 5 tokens wins over that of 2 for every `alpha`: the mean divides by "
-    "the whole length. GNMT's penalty with `alpha=0.6` is weaker, and the short one wins.",
-    change="Divide by `((5 + length) / 6) ** alpha`.",
-)
-beam_search.mistake(
-    "the penalty multiplies",
-    edits=[("/ penalty", "* penalty")],
-    observed="Long sentences are punished twice: a sum of logarithms is negative, and you make it "
-    "more so.",
-    change="Divide by the penalty.",
-)
-beam_search.mistake(
-    "the length leaves the end token out",
-    edits=[("len(tokens)", "(len(tokens) - (tokens[-1] == eos))")],
-    observed="With `alpha` above 0 the scores are those of sentences one token shorter.",
-    change="Count the tokens behind `bos`, `eos` included.",
-)
-beam_search.mistake(
-    "the length counts the begin token",
-    edits=[("len(tokens)", "len((bos, *tokens))")],
-    observed="With `alpha` above 0 the scores are those of sentences one token longer.",
-    change="Count the tokens behind `bos`.",
-)
-beam_search.mistake(
-    "the sum is returned instead of the score",
-    edits=[("[(tokens, own", "[(tokens, total, own"), ("hypothesis[1])", "hypothesis[2])[:2]")],
-    observed="The tokens are right; with `alpha` above 0 the number beside them is their "
-    "log-probability.",
-    change="Return the score by which you chose.",
-)
-beam_search.mistake(
-    "the score is a probability",
-    edits=[("own.length_score(", "math.exp(own.length_score("), ("alpha)) for", "alpha))) for")],
-    observed="The score is between 0 and 1: it is the exponential of the one asked for.",
-    change="Leave `exp` out.",
-)
-beam_search.mistake(
-    "the begin token is returned",
-    edits=[("[(tokens,", "[((bos, *tokens),")],
-    observed="The tokens begin with `bos`.",
-    change="Return the tokens behind `bos`.",
-)
-beam_search.mistake(
-    "the end token is cut off",
-    edits=[("[(tokens,", "[(tuple(token for token in tokens if token != eos),")],
-    observed="A sentence that ended by itself comes back without its `eos`, and looks like one "
-    "that `max_length` cut off.",
-    change="Return the tokens with their `eos`.",
-)
-beam_search.mistake(
-    "`step` gets only the newest token",
-    edits=[("step((bos, *tokens))", "step(tokens[-1:] or (bos,))")],
-    observed="The first word is right; from then on the model does not know what came before.",
-    change="Give it the whole prefix: `step((bos, *tokens))`.",
-)
-beam_search.mistake(
-    "`max_length` counts the begin token",
-    edits=[("range(max_length)", "range(max_length - 1)")],
-    observed="A hypothesis that is cut off has one token less than `max_length`.",
-    change="Run the loop `max_length` times: it counts tokens behind `bos`.",
-)
-beam_search.mistake(
-    "one token more than `max_length`",
-    edits=[("range(max_length)", "range(max_length + 1)")],
-    observed="A hypothesis that is cut off has `max_length + 1` tokens.",
-    change="Run the loop `max_length` times.",
 )

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -30,33 +31,41 @@ def _twin(module: nn.Module) -> nn.Module:
 
 
 class _Counter:
-    """Counts the positions that some of a decoder's projections work on."""
+    """Counts the vectors that some of a decoder's projections work on."""
 
     def __init__(self, *projections: nn.Module) -> None:
-        self.positions = 0
+        self.vectors = 0
         for projection in projections:
             projection.register_forward_hook(self._count)
 
     def _count(self, projection: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
-        self.positions += inputs[0].shape[-2]
+        self.vectors += inputs[0].shape[:-1].numel()  # with an axis for the positions or without
 
 
-def _step_by_step(code: Callable, sentences: list[Tensor], memories: list[Tensor]) -> dict:
-    """Decode one sentence after the other, token by token; each has an empty cache at first."""
+@dataclass(frozen=True)
+class _Batches:
+    """Batches of sentences, and the memory of each."""
+
+    sentences: list[Tensor]
+    memories: list[Tensor]
+
+
+def _step_by_step(code: Callable, batches: _Batches) -> dict:
+    """Decode one batch after the other, token by token; each has an empty cache at first."""
     decoder = _twin(_trained_decoder())
     layers = list(decoder.layers)
     own = _Counter(*(part for layer in layers for part in (layer.key, layer.value)))
     cross = _Counter(*(part for layer in layers for part in (layer.cross_key, layer.cross_value)))
     logits = []
     with torch.no_grad():
-        for tokens, memory in zip(sentences, memories, strict=True):
+        for tokens, memory in zip(batches.sentences, batches.memories, strict=True):
             cache: dict = {}
             for place in range(tokens.shape[1]):
                 logits.append(code(decoder, tokens[:, [place]], memory, cache))
     return {
         "logits at each step": logits,
-        "keys and values made from the target": own.positions,
-        "keys and values made from the memory": cross.positions,
+        "keys and values made from the target": own.vectors,
+        "keys and values made from the memory": cross.vectors,
     }
 
 
@@ -72,7 +81,7 @@ def _cache_case(looks_at: str, *lengths: tuple[int, int]) -> Case:
     ]
     memories = [vectors(2, source, 8, seed=number) for number, (_, source) in enumerate(lengths)]
     return Case(
-        (sentences, memories),
+        (_Batches(sentences, memories),),
         observe=_step_by_step,
         looks_at=looks_at,
         written="(decoder, token, memory, cache)",
@@ -156,6 +165,30 @@ cached_step.mistake(
     observed="The first step is right and the cache grows, but what is stored has no effect: row 0 "
     "of the causal mask hides all keys except the first.",
     change="Leave the mask out: everything in the cache lies before the newest token.",
+)
+cached_step.mistake(
+    "nothing is stored: every token is the first one",
+    edits=[("    position = cache", "    cache = {}\n    position = cache")],
+    observed="The first step is right. Then each token is decoded as if it stood alone: the "
+    "dictionary that you get is empty again. `cache = {...}` gives the name to another one.",
+    change='Store in the dictionary that you are given: `cache["position"] = ...`, or '
+    "`cache.update(...)`.",
+)
+cached_step.mistake(
+    "the target's values are made by the keys' projection",
+    edits=[("layer.key(x), layer.value(x)", "layer.key(x), layer.key(x)")],
+    observed="Even the first step is wrong: what is blended are keys.",
+    change="Make the values with `layer.value(x)`.",
+)
+cached_step.mistake(
+    "the residual connections are missing",
+    edits=[
+        ("x = x + model.fused_attention(layer.query", "x = model.fused_attention(layer.query"),
+        ("x = x + model.fused_attention(layer.cross", "x = model.fused_attention(layer.cross"),
+        ("x = x + layer.feed_forward", "x = layer.feed_forward"),
+    ],
+    observed="Even the first step is wrong: each part replaces the vector instead of adding to it.",
+    change="Write `x = x + ...` three times, as `forward` of the decoder does.",
 )
 cached_step.mistake(
     "the newest token sees only itself",
@@ -295,7 +328,7 @@ cached_step.mistake(
 cached_step.mistake(
     "an axis of length 1 is left",
     edits=[("decoder.output(x)[:, -1]", "decoder.output(x)")],
-    observed="The numbers are right, but they have shape [B, 1, V].",
+    observed="The logits of a step have shape [B, 1, V]; [B, V] is wanted.",
     change="Take the only position: `decoder.output(x)[:, -1]`.",
 )
 cached_step.mistake(
@@ -303,4 +336,67 @@ cached_step.mistake(
     edits=[("decoder.output(x)[:, -1]", "decoder.output(x)[:, -1].softmax(dim=-1)")],
     observed="Each row sums to 1.",
     change="Return the logits, without a softmax.",
+)
+
+# Rarer ones
+
+cached_step.mistake(
+    "cross-attention uses the query of self-attention",
+    edits=[("layer.cross_query(x)", "layer.query(x)")],
+    observed="Even the first step is wrong: the memory is asked with the wrong projection.",
+    change="Use `layer.cross_query(x)` for the memory.",
+)
+cached_step.mistake(
+    "the scores are not divided by sqrt(d_model)",
+    edits=[
+        ("layer.query(x), key", "layer.query(x) * x.shape[-1] ** 0.5, key"),
+        ("layer.cross_query(x), *", "layer.cross_query(x) * x.shape[-1] ** 0.5, *"),
+    ],
+    observed="Even the first step is wrong: the weights of your attention are too sharp.",
+    change="Divide the scores by the root of the keys' width, or use `model.fused_attention`.",
+)
+cached_step.mistake(
+    "the feed-forward network has no residual connection",
+    edits=[("x = x + layer.feed_forward", "x = layer.feed_forward")],
+    observed="Even the first step is wrong: the vector that enters the feed-forward network is "
+    "lost behind it.",
+    change="Write `x = x + layer.feed_forward(x)`.",
+)
+cached_step.mistake(
+    "the feed-forward network is left out",
+    edits=[("        x = x + layer.feed_forward(x)\n", "")],
+    observed="Even the first step is wrong: a layer ends after cross-attention.",
+    change="Add `x = x + layer.feed_forward(x)` at the end of the loop.",
+)
+cached_step.mistake(
+    "cross-attention is left out",
+    edits=[("        x = x + model.fused_attention(layer.cross_query(x), *cache[cross])\n", "")],
+    observed="Even the first step is wrong: the memory has no effect.",
+    change="Add the result of cross-attention, `layer.cross_query(x)` with what is stored of the "
+    "memory.",
+)
+cached_step.mistake(
+    "the memory's values are made by the keys' projection",
+    edits=[("layer.cross_value(memory)", "layer.cross_key(memory)")],
+    observed="Even the first step is wrong: what is blended of the memory are keys.",
+    change="Make the values with `layer.cross_value(memory)`.",
+)
+cached_step.mistake(
+    "keys and values are swapped in self-attention",
+    edits=[("layer.query(x), key, value", "layer.query(x), value, key")],
+    observed="Even the first step is wrong: attention compares with the values and blends the "
+    "keys.",
+    change="Store and take them in the same order: keys first.",
+)
+cached_step.mistake(
+    "only the keys of earlier tokens are remembered",
+    edits=[("torch.cat([old_value, value], dim=1)", "value")],
+    observed="From the second step on there are more keys than values.",
+    change="Join the values as well: `torch.cat([old_value, value], dim=1)`.",
+)
+cached_step.mistake(
+    "only the values of earlier tokens are remembered",
+    edits=[("torch.cat([old_key, key], dim=1)", "key")],
+    observed="From the second step on there are more values than keys.",
+    change="Join the keys as well: `torch.cat([old_key, key], dim=1)`.",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -53,10 +54,10 @@ class _Interpreter(nn.Module):
         return self.decode(target_ids, self.encode(source_ids), source_ids)
 
 
-def _translated(code: Callable, source_ids: Tensor, pad: int, max_length: int) -> dict:
+def _translated(code: Callable, config: SimpleNamespace, *arguments: Any) -> dict:
     """Translate with the interpreter, which begins in training mode, as every module does."""
-    network = _Interpreter(pad)
-    tokens = code(network, source_ids, BOS, EOS, max_length)
+    network = _Interpreter(config.pad_id)
+    tokens = code(network, *arguments)
     return {
         "tokens": tokens,
         "calls of encode": network.calls_of_encode,
@@ -68,7 +69,7 @@ def _translated(code: Callable, source_ids: Tensor, pad: int, max_length: int) -
 def _greedy_case(rows: list[list[int]], pad: int, max_length: int) -> Case:
     batch = f"source_ids of shape [{len(rows)}, {len(rows[0])}]"
     return Case(
-        (torch.tensor(rows), pad, max_length),
+        (SimpleNamespace(pad_id=pad), torch.tensor(rows), BOS, EOS, max_length),
         observe=_translated,
         written=f"(network, {batch}, bos={BOS}, eos={EOS}, max_length={max_length})",
     )
@@ -79,7 +80,7 @@ def _begins_with_a_word(value: dict, case: Case) -> bool:
 
 
 def _nothing_after_the_end(value: dict, case: Case) -> bool:
-    _, pad, _ = case.inputs
+    pad = case.inputs[0].pad_id
     ended = (value["tokens"] == EOS).int().cumsum(dim=1) - (value["tokens"] == EOS).int() > 0
     return bool((value["tokens"][ended] == pad).all())
 
@@ -180,6 +181,13 @@ greedy.mistake(
     "runs up to `max_length`: only the newest tokens are compared with `eos`.",
     change="Keep a boolean per row, `ended = ended | (token == eos)`, fill ended rows with padding "
     "and stop when `ended.all()`.",
+)
+greedy.mistake(
+    "the loop ends only where all rows end in the same step",
+    edits=[("if ended.all()", "if (token == eos).all()")],
+    observed="Ended rows are padded rightly, but where rows end in different steps the loop runs "
+    "up to `max_length`: only the newest tokens are compared with `eos`.",
+    change="Ask what is known of all steps: `ended.all()`.",
 )
 greedy.mistake(
     "the end token itself is replaced by padding",
@@ -290,4 +298,29 @@ greedy.mistake(
     observed="When all rows have ended, the loop is left before their last token is appended: the "
     "longest row has no `eos`.",
     change="Append the token first, then ask whether all rows have ended.",
+)
+greedy.mistake(
+    "the last column is always cut off",
+    edits=[("target[:, 1:]", "target[:, 1:-1]")],
+    observed="The longest row has no `eos`, and a sentence that is cut off has one token less than "
+    "`max_length`.",
+    change="Return `target[:, 1:]`: only `bos` is taken away.",
+)
+greedy.mistake(
+    "`max_length` is not used",
+    edits=[("range(max_length)", "range(network.config.max_len)")],
+    observed="The sentence that should be cut off goes on to its end.",
+    change="Run the loop at most `max_length` times.",
+)
+greedy.mistake(
+    "the first sentence's tokens are given to all rows",
+    edits=[("logits.argmax(dim=-1)", "logits[0].argmax().expand(len(logits))")],
+    observed="A single sentence is right; in a batch all rows say what the first one says.",
+    change="Take the best token of each row: `logits.argmax(dim=-1)`.",
+)
+greedy.mistake(
+    "the least probable token is taken",
+    edits=[("logits.argmax(dim=-1)", "logits.argmin(dim=-1)")],
+    observed="All words differ from those wanted: each is the one with the lowest score.",
+    change="Use `argmax`.",
 )

@@ -143,3 +143,93 @@ length_score.mistake(
     observed="The score is positive: it is the exponential of the one asked for.",
     change="Leave `exp` out; scores are compared as logarithms.",
 )
+
+# Rarer ones
+
+length_score.mistake(
+    "`alpha` is 0.6 where nothing is said",
+    edits=[("alpha: float | None = None", "alpha: float | None = 0.6")],
+    observed="With two arguments GNMT's score comes out; the mean is asked for.",
+    change="Let the default of `alpha` be None.",
+)
+length_score.mistake(
+    "the penalty is rounded down",
+    edits=[("(5 + length) / 6", "(5 + length) // 6")],
+    observed="Lengths of 2 to 6 tokens get the penalty 1: `//` drops what is behind the point.",
+    change="Divide with `/`.",
+)
+length_score.mistake(
+    "the mean is divided by the penalty as well",
+    edits=[("else (", "else length * (")],
+    observed="With `alpha` your score is too high by the factor 1 / length: two divisions where "
+    "one is wanted.",
+    change="Divide the log-probability itself by the penalty.",
+)
+length_score.mistake(
+    "the sign is turned",
+    edits=[("return log", "return -log")],
+    observed="The score is positive, so that the best hypothesis gets the lowest one.",
+    change="Leave out the minus sign: a log-probability is negative, and so is its score.",
+)
+length_score.mistake(
+    "the length is one too small",
+    edits=[("    penalty = ", "    length = length - 1\n    penalty = ")],
+    observed="Three tokens are scored as two: `length` counts `EOS`, and that is right.",
+    change="Use `length` as it is.",
+)
+length_score.mistake(
+    "the 5 is left out",
+    edits=[("(5 + length) / 6", "length / 6")],
+    observed="A single token has the penalty 1/6 at `alpha=1`; it should be 1.",
+    change="Use `((5 + length) / 6) ** alpha`.",
+)
+length_score.mistake(
+    "6 is added instead of 5",
+    edits=[("(5 + length)", "(6 + length)")],
+    observed="A single token has the penalty 7/6 at `alpha=1`; it should be 1.",
+    change="Use `((5 + length) / 6) ** alpha`.",
+)
+length_score.mistake(
+    "5 and 6 have changed places",
+    edits=[("(5 + length) / 6", "(6 + length) / 5")],
+    observed="A single token has the penalty 7/5 at `alpha=1`; it should be 1.",
+    change="Use `((5 + length) / 6) ** alpha`.",
+)
+length_score.mistake(
+    "brackets are missing: 1 is added behind the division",
+    edits=[("(5 + length) / 6", "(5 + length) / 5 + 1")],
+    observed="A single token has the penalty 2.2 at `alpha=1`; it should be 1. In "
+    "`(5 + length) / 5 + 1` Python divides before it adds.",
+    change="Write `(5 + 1)` in brackets, or 6.",
+)
+length_score.mistake(
+    "the exponent stands outside the fraction of both",
+    edits=[
+        ("((5 + length) / 6) ** alpha", "((5 + length) / 6)"),
+        (
+            "log_probability / penalty",
+            "(log_probability / penalty) ** (1 if alpha is None else alpha)",
+        ),
+    ],
+    observed="With `alpha=0` your score is 1, and with 0.6 it is a complex number: a negative "
+    "number is raised to a fractional power.",
+    change="Raise only the penalty to the power: `log_probability / ((5 + length) / 6) ** alpha`.",
+)
+length_score.mistake(
+    "without `alpha` it is GNMT's score for 1",
+    edits=[("length if", "(5 + length) / 6 if")],
+    observed="`alpha=None` and `alpha=1` give the same; the mean per token is asked for.",
+    change="Divide by the length where `alpha` is None.",
+)
+length_score.mistake(
+    "the logarithm of the penalty is subtracted",
+    edits=[
+        (
+            "    return log_probability / penalty",
+            "    import math\n\n    return log_probability - math.log(penalty)",
+        )
+    ],
+    observed="That divides the probability; the formula divides its logarithm. Long hypotheses get "
+    "lower scores still.",
+    change="Divide the log-probability by the penalty.",
+)

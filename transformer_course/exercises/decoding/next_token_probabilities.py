@@ -165,6 +165,13 @@ next_token_probabilities.mistake(
     change="Use `dim=-1`, so that each row has its own k-th largest logit.",
 )
 next_token_probabilities.mistake(
+    "the first row's k-th largest logit counts for all rows",
+    edits=[(".values[:, -1:]", ".values[0, -1]")],
+    observed="The first row is right. The others keep what is above the first one's threshold, "
+    "which may be more or fewer than `top_k` tokens.",
+    change="Keep a threshold for each row: `.values[:, -1:]`.",
+)
+next_token_probabilities.mistake(
     "the nucleus stays below `top_p`",
     edits=[("ordered.cumsum(dim=-1) - ordered", "ordered.cumsum(dim=-1)")],
     observed="With `top_p=0.7` only tokens that sum to less than 0.7 are left; with 0.2 none at "
@@ -258,4 +265,97 @@ next_token_probabilities.mistake(
     ],
     observed="The columns sum to 1; the rows should.",
     change="Use `dim=-1`, the vocabulary.",
+)
+
+# Rarer ones
+
+next_token_probabilities.mistake(
+    "the probabilities are sorted, and never put back in place",
+    edits=[("logits / temperature", "(logits / temperature).sort(dim=-1, descending=True).values")],
+    observed="Even without filters the probabilities come out in falling order: the first token of "
+    "the vocabulary gets that of the best one.",
+    change="Put them back, with `scatter` and the places that `sort` returned.",
+)
+next_token_probabilities.mistake(
+    "sorted probabilities are put back by the wrong operation",
+    edits=[
+        (
+            "logits = logits / temperature",
+            "logits, order = (logits / temperature).sort(dim=-1, descending=True)",
+        ),
+        ("return probabilities", "return (probabilities"),
+        ("keepdim=True)", "keepdim=True)).gather(-1, order)"),
+    ],
+    observed="Even without filters the probabilities are right and their places are not: `gather` "
+    "takes from the places that `sort` returned, which goes the same way a second time.",
+    change="Use `scatter`, which writes to these places, or `gather` with `order.argsort(-1)`.",
+)
+next_token_probabilities.mistake(
+    "the best token is lost where it alone exceeds `top_p`",
+    edits=[
+        (
+            "cumsum(dim=-1) - ordered",
+            "cumsum(dim=-1) - ordered\n        sum_before[:, 0] = ordered[:, 0]",
+        )
+    ],
+    observed="With `top_p=0.2` and a best token of probability 0.5 nothing is left. All marks were "
+    "moved by one place, but the first one was not cleared.",
+    change="The best token always stays: set the first mark to keep it.",
+)
+next_token_probabilities.mistake(
+    "`top_p` is compared with shares of the best token's probability",
+    edits=[("sum_before < top_p", "ordered >= top_p * ordered[:, :1]")],
+    observed="With `top_p=0.2` each token stays that has a fifth of the best one's probability. "
+    "That filter exists too, under the name min-p; a nucleus looks at sums.",
+    change="Sort, sum up with `cumsum`, and compare the sums with `top_p`.",
+)
+next_token_probabilities.mistake(
+    "what top-k leaves is not renormalised",
+    edits=[
+        ("logits / temperature", "logits / temperature\n    logits = logits.log_softmax(dim=-1)"),
+        ("logits.softmax(dim=-1)", "logits.exp()"),
+        (
+            "scatter(-1, places, ordered)\n    return probabilities / probabilities.sum(dim=-1,",
+            "scatter(-1, places, ordered)\n        probabilities = probabilities / "
+            "probabilities.sum(dim=-1, keepdim=True)\n    return probabilities / "
+            "probabilities.sum(dim=-1,",
+        ),
+        (" keepdim=True)", " keepdim=True) ** (top_p is not None)"),
+    ],
+    observed="With `top_k` alone the rows sum to less than 1. With a nucleus as well, its sums are "
+    "those of the whole vocabulary, and it needs more tokens to reach `top_p`.",
+    change="Divide by the sum of what is left after top-k too, before the nucleus.",
+)
+next_token_probabilities.mistake(
+    "nothing is renormalised",
+    edits=[
+        ("logits / temperature", "logits / temperature\n    logits = logits.log_softmax(dim=-1)"),
+        ("logits.softmax(dim=-1)", "logits.exp()"),
+        ("probabilities / probabilities.sum(dim=-1, keepdim=True)", "probabilities"),
+    ],
+    observed="With either filter the rows sum to less than 1, and with both the nucleus sums up "
+    "probabilities of the whole vocabulary.",
+    change="Divide by the sum of what is left, after top-k and again after the nucleus.",
+)
+next_token_probabilities.mistake(
+    "words are taken for rows when the nucleus is cut",
+    edits=[
+        (
+            "ordered = ordered * (sum_before < top_p)\n"
+            "        probabilities = torch.zeros_like(ordered).scatter(-1, places, ordered)",
+            "probabilities[places[sum_before >= top_p]] = 0.0",
+        )
+    ],
+    observed="`places[...]` is a list of words; as the first index of a tensor with a row for each "
+    "sentence it picks rows. That works for one row without a batch.",
+    change="Put the marks in place row by row: `scatter(-1, places, marks)`.",
+)
+next_token_probabilities.mistake(
+    "log-probabilities come back",
+    edits=[
+        ("return probabilities", "return (probabilities"),
+        ("keepdim=True)", "keepdim=True)).log()"),
+    ],
+    observed="No number is above 0, and the exponentials of a row sum to 1.",
+    change="Return the probabilities, without a logarithm.",
 )

@@ -12,7 +12,10 @@ from transformer_course.checker.exercise import exercise
 
 
 class _Layer(nn.Module):
-    """A layer to judge, whose name is what feedback shows."""
+    """A layer to judge, whose name is what feedback shows.
+
+    It computes in double precision, so that rounding shows in none but the layer made for that.
+    """
 
     def __init__(self, name: str, apply: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
@@ -20,18 +23,18 @@ class _Layer(nn.Module):
         self.compute = apply
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.compute(x)
+        return self.compute(x.double()).to(x.dtype)
 
     def __repr__(self) -> str:
         return self.name
 
 
 def _feed_forward(x: Tensor) -> Tensor:
-    return F.linear(F.linear(x, vectors(8, 4)).relu(), vectors(4, 8))
+    return F.linear(F.linear(x, vectors(8, 4).to(x)).relu(), vectors(4, 8).to(x))
 
 
 def _convolution(x: Tensor, width: int) -> Tensor:
-    weight = vectors(4, 4, width)
+    weight = vectors(4, 4, width).to(x)
     return F.conv1d(x.transpose(1, 2), weight, padding=width // 2).transpose(1, 2)
 
 
@@ -52,31 +55,88 @@ def _last_negated(x: Tensor) -> Tensor:
 
 
 def _weights_per_position(x: Tensor) -> Tensor:
-    return torch.einsum("bnd,nde->bne", x, vectors(5, 4, 4)[: x.shape[1]])
+    return torch.einsum("bnd,nde->bne", x, vectors(5, 4, 4)[: x.shape[1]].to(x))
 
 
+def _third_and_fourth_swapped(x: Tensor) -> Tensor:
+    return torch.cat([x[:, :2], x[:, 2:4].flip(1), x[:, 4:]], dim=1)
+
+
+def _last_averages(x: Tensor) -> Tensor:
+    return torch.cat([x[:, :-1], x.mean(dim=1, keepdim=True)], dim=1)
+
+
+def _first_averages(x: Tensor) -> Tensor:
+    return torch.cat([x.mean(dim=1, keepdim=True), x[:, 1:]], dim=1)
+
+
+def _rounded_by_position(x: Tensor) -> Tensor:
+    scale = 1 + 0.7 * (torch.arange(x.shape[1]) > 0)[:, None]
+    return x.float() * scale / scale
+
+
+def _normalised_attention(x: Tensor) -> Tensor:
+    return F.layer_norm(model.scaled_dot_product_attention(x, x, x)[0], (4,))
+
+
+def _of_two_positions(x: Tensor) -> Tensor:
+    if x.shape[1] > 2:
+        raise ValueError(f"this layer accepts at most 2 positions, and gets {x.shape[1]}")
+    return _feed_forward(x)
+
+
+def _doubled(x: Tensor) -> Tensor:
+    return 2 * x
+
+
+def _leaves_alone(test: Callable, layer: Callable, x: Tensor) -> bool:
+    """Observe whether a test leaves its argument as it was."""
+    before = x.clone()
+    test(layer, x)
+    return torch.equal(x, before)
+
+
+# In such an order that few of them tell one mistake from another.
 _LAYERS = [
     _Layer("the feed-forward network", _feed_forward),
-    _Layer("a linear layer to another width", lambda x: F.linear(x, vectors(3, 4))),
-    _Layer("each vector divided by its length", lambda x: F.normalize(x, dim=-1)),
     _Layer("a convolution of width 1", lambda x: _convolution(x, 1)),
-    _Layer("the same output whatever x holds", lambda x: 0 * x + 1),
-    _Layer("a convolution of width 3", lambda x: _convolution(x, 3)),
-    _Layer("self-attention", lambda x: model.scaled_dot_product_attention(x, x, x)[0]),
-    _Layer("the mean over all positions subtracted", lambda x: x - x.mean(dim=1, keepdim=True)),
-    _Layer("a little of the mean added", lambda x: x + 0.05 * x.mean(dim=1, keepdim=True)),
     _Layer("the mean over the positions so far", _running_mean),
-    _Layer("each position plus the next", _with_next),
-    _Layer("the positions in reverse", lambda x: x.flip(1)),
-    _Layer("the first two positions swapped", _first_two_swapped),
-    _Layer("other weights at each position", _weights_per_position),
     _Layer("a positional encoding added", lambda x: x + model.sinusoidal_encoding(x.shape[1], 4)),
+    _Layer("self-attention", lambda x: model.scaled_dot_product_attention(x, x, x)[0]),
+    _Layer("the first two positions swapped", _first_two_swapped),
+    _Layer("each position plus the next", _with_next),
+    _Layer("the third and fourth position swapped", _third_and_fourth_swapped),
+    _Layer("other weights at each position", _weights_per_position),
     _Layer("the sign changed at the last position", _last_negated),
+    _Layer("the positions in reverse", lambda x: x.flip(1)),
+    _Layer("the same output whatever x holds", lambda x: 0 * x + 1),
+    _Layer("a little of the mean added", lambda x: x + 0.05 * x.mean(dim=1, keepdim=True)),
+    _Layer("the mean over all positions at the first one", _first_averages),
+    _Layer("the mean over all positions at the last one", _last_averages),
+    _Layer("self-attention with layer norm behind it", _normalised_attention),
+    _Layer("the mean over all positions subtracted", lambda x: x - x.mean(dim=1, keepdim=True)),
+    _Layer("a convolution of width 3", lambda x: _convolution(x, 3)),
+    _Layer("a linear layer to another width", lambda x: F.linear(x, vectors(3, 4).to(x))),
+    _Layer("multiplied and divided again, with its rounding", _rounded_by_position),
+    _Layer("each vector divided by its length", lambda x: F.normalize(x, dim=-1)),
 ]
 
 
 @exercise(
-    cases=[Case((layer, vectors(2, 5, 4))) for layer in _LAYERS],
+    cases=[
+        *(Case((layer, vectors(2, 5, 4))) for layer in _LAYERS),
+        Case((_LAYERS[0], vectors(1, 3, 4))),
+        Case((_Layer("a layer for at most 2 positions", _of_two_positions), vectors(3, 2, 4))),
+        Case(
+            (_doubled, vectors(2, 5, 4)),
+            written="(the function lambda x: 2 * x, tensor of shape [2, 5, 4], float32)",
+        ),
+        Case(
+            (_LAYERS[0], vectors(2, 5, 4)),
+            observe=_leaves_alone,
+            looks_at="whether `x` is left as it was",
+        ),
+    ],
     hints=[
         "Two things are to be tested. Does the output at a position depend on other positions? "
         "And is it the same function everywhere? Self-attention fails the first, other weights at "
@@ -102,6 +162,26 @@ def _changed(x: Tensor, position: int) -> Tensor:
 
 def _elsewhere(x: Tensor, position: int) -> Tensor:
     return torch.cat([x[:, :position], x[:, position + 1 :]], dim=1)
+
+
+def _changed_itself(x: Tensor, position: int) -> Tensor:
+    x[:, position] += 1
+    return x
+
+
+def _moves_itself(layer: Callable, x: Tensor, position: int) -> bool:
+    return not torch.allclose(layer(_changed(x, position))[:, position], layer(x)[:, position])
+
+
+def _and_changes(x: Tensor, answer: bool) -> bool:
+    x += 1
+    return answer
+
+
+def _gradient_elsewhere(layer: Callable, x: Tensor, position: int) -> Tensor:
+    x = x.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(x)[:, position].sum(), x)
+    return _elsewhere(gradient, position)
 
 
 # Two other tests: change a position and look at the others; change the order and see it kept.
@@ -145,6 +225,39 @@ acts_per_position.mistake(
     "on another, but it is not the same function everywhere.",
     change="Also put the positions into another order: the outputs must follow. Or compare with "
     "what the layer gives for each position alone.",
+)
+acts_per_position.mistake(
+    "no room is left for rounding",
+    edits=[("torch.allclose(", "torch.equal("), (", atol=1e-5", "")],
+    observed="A layer that multiplies each vector by a number and divides it by the same number "
+    "again fails your test: its outputs differ in the last digit.",
+    change="Compare with `torch.allclose(..., atol=1e-5)` instead of `==` or `torch.equal`.",
+)
+acts_per_position.mistake(
+    "x itself is changed, not a copy",
+    edits=[("return all(", "return _and_changes(x, all("), ("\n    )", "\n    ))")],
+    observed="After your test `x` is not what it was. `changed = x` gives the same tensor a second "
+    "name, so a change in one is a change in the other, and comparing them shows nothing.",
+    change="Change a copy: `changed = x.clone()`.",
+)
+acts_per_position.mistake(
+    "x itself is changed, not a copy, so that the changes add up",
+    edits=[
+        ("layer(x[:, [position]])", "_elsewhere(layer(_changed_itself(x, position)), position)"),
+        ("together[:, [position]]", "_elsewhere(together, position)"),
+    ],
+    observed="After your test `x` is not what it was. From the second position on, the positions "
+    "changed earlier are changed still, so even the feed-forward network fails.",
+    change="Change a copy, a new one for each position: `changed = x.clone()`, not `changed = x`.",
+)
+acts_per_position.mistake(
+    "shapes that differ are compared",
+    edits=[("together[:, [position]]", "together[:, position]")],
+    observed="A batch of one sentence is judged rightly, but of two or more only a layer passes "
+    "that never changes its output: (batch, 1, width) beside (batch, width) is stretched, and each "
+    "sentence meets every other one.",
+    change="Take the position in the same way on both sides: `[:, [i]]` keeps the axis, `[:, i]` "
+    "drops it.",
 )
 acts_per_position.mistake(
     "the output at the changed position is compared too",
@@ -203,7 +316,8 @@ acts_per_position.mistake(
     edits=[("range(x.shape[1])", "range(1)")],
     observed="The mean over the positions so far passes your test: the first position sees only "
     "itself, the others do not.",
-    change="Try every position: `for i in range(x.shape[1])`.",
+    change="Try every position, `for i in range(x.shape[1])`, and return True after the loop, not "
+    "inside it.",
 )
 acts_per_position.mistake(
     "only the last position is tried alone",
@@ -211,6 +325,85 @@ acts_per_position.mistake(
     observed="A layer that adds the next position to each passes your test: the last position "
     "has no next one.",
     change="Try every position: `for i in range(x.shape[1])`.",
+)
+acts_per_position.mistake(
+    "the last position is left out",
+    edits=[("range(x.shape[1])", "range(x.shape[1] - 1)")],
+    observed="A layer that puts the mean over all positions at the last one passes your test.",
+    change="Try every position: `range(n)` ends at n - 1 already.",
+)
+acts_per_position.mistake(
+    "the first position is left out",
+    edits=[("range(x.shape[1])", "range(1, x.shape[1])")],
+    observed="A layer that puts the mean over all positions at the first one passes your test: you "
+    "begin with position 1, and the first one is position 0.",
+    change="Try every position: `for i in range(x.shape[1])`.",
+)
+acts_per_position.mistake(
+    "sentences are counted, not positions",
+    edits=[
+        ("layer(x[:, [position]])", "layer(x[:, position : position + 1])"),
+        ("together[:, [position]]", "together[:, position : position + 1]"),
+        ("range(x.shape[1])", "range(x.shape[0])"),
+    ],
+    observed="`x` holds two sentences of five positions, and you try two positions: a layer that "
+    "swaps the third and the fourth passes your test.",
+    change="Axis 0 counts the sentences, axis 1 the positions: `range(x.shape[1])`, not `len(x)`.",
+)
+acts_per_position.mistake(
+    "one position is enough to pass",
+    edits=[("return all(", "return any(")],
+    observed="The mean over the positions so far passes your test: it leaves the first position "
+    "alone, and no other.",
+    change="Every position has to agree: `all` instead of `any`, and return True after the loop.",
+)
+acts_per_position.mistake(
+    "only prefixes are tried: later positions are cut off, earlier ones stay",
+    edits=[
+        ("x[:, [position]]", "x[:, : position + 1]"),
+        ("together[:, [position]]", "together[:, : position + 1]"),
+    ],
+    observed="The mean over the positions so far passes your test, and so does a positional "
+    "encoding: a prefix shows only whether later positions matter.",
+    change="Give the layer each position alone: `layer(x[:, [i]])`.",
+)
+acts_per_position.mistake(
+    "it is demanded that the output changes at the changed position",
+    edits=[
+        (
+            "atol=1e-5)\n",
+            "atol=1e-5)\n        and _moves_itself(layer, x, position)\n",
+        ),
+    ],
+    observed="A layer that gives the same output whatever `x` holds fails your test; it depends on "
+    "no other position.",
+    change="Only look at the other positions: their output must stay.",
+)
+acts_per_position.mistake(
+    "the gradient of a plain sum is asked",
+    edits=[
+        ("layer(x[:, [position]])", "_gradient_elsewhere(layer, x, position)"),
+        ("together[:, [position]]", "torch.tensor(0.0)"),
+    ],
+    observed="Self-attention with a layer norm behind it passes your test: normalised numbers "
+    "always sum to 0, so their sum has no gradient. Nor does a gradient show whether all positions "
+    "are treated alike.",
+    change="Compare outputs, or weigh the numbers differently before you sum; and test, too, that "
+    "all positions are treated alike.",
+)
+acts_per_position.mistake(
+    "only position 3 is changed",
+    edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[3]")],
+    observed="A layer that swaps the first two positions passes your test, and so does one with "
+    "other weights at each position; a sentence of three words stops it.",
+    change="Change every position in turn. Then test, too, that all positions are treated alike.",
+)
+acts_per_position.mistake(
+    "only the position in the middle is changed",
+    edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[x.shape[1] // 2]")],
+    observed="A layer that swaps the first two positions passes your test, and so does one with "
+    "other weights at each position.",
+    change="Change every position in turn. Then test, too, that all positions are treated alike.",
 )
 acts_per_position.mistake(
     "only the first position is changed",

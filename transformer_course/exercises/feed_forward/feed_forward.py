@@ -51,6 +51,12 @@ def _two_and_their_sum(a: Tensor, b: Tensor) -> Tensor:
             observe=gradients,
             looks_at="the gradients of `x` and of all parameters",
         ),
+        Case(
+            (8 * vectors(4, 5, 6),),
+            construct=(6, 6),
+            looks_at="the result in training mode",
+            training=True,
+        ),
     ],
     properties=[
         Property(
@@ -85,7 +91,8 @@ FeedForward.mistake(
     "there is no ReLU",
     edits=[("(x).relu()", "(x)")],
     observed="f(a + b) + f(0) = f(a) + f(b): two linear layers in a row are one linear layer.",
-    change="Put the ReLU between the two: `self.contract(self.expand(x).relu())`.",
+    change="Put the ReLU between the two, and use what it returns: "
+    "`self.contract(self.expand(x).relu())`.",
 )
 FeedForward.mistake(
     "the ReLU comes last instead of between the layers",
@@ -136,6 +143,16 @@ FeedForward.mistake(
     change="Expand first: `self.contract(self.expand(x).relu())`.",
 )
 FeedForward.mistake(
+    "the weights are used with their axes the wrong way round",
+    edits=[
+        ("self.contract(self.expand(x)", "(x @ self.expand.weight + self.expand.bias)"),
+        (".relu())", ".relu() @ self.contract.weight + self.contract.bias"),
+    ],
+    observed="`expand.weight` has shape (d_ff, d_model): nn.Linear stores its matrix transposed.",
+    change="Call the layers, `self.expand(x)`, or compute `x @ self.expand.weight.T`; `F.linear` "
+    "transposes by itself.",
+)
+FeedForward.mistake(
     "the layers have no biases",
     edits=[
         ("(d_model, d_ff)", "(d_model, d_ff, bias=False)"),
@@ -144,6 +161,47 @@ FeedForward.mistake(
     observed="Your module has no parameter `expand.bias` and no `contract.bias`, so a vector of "
     "zeros always gives zeros.",
     change="Leave out `bias=False`.",
+)
+FeedForward.mistake(
+    "the first layer has no bias",
+    edits=[("(d_model, d_ff)", "(d_model, d_ff, bias=False)")],
+    observed="Your module has no parameter `expand.bias`.",
+    change="Leave out `bias=False`.",
+)
+FeedForward.mistake(
+    "the second layer has no bias",
+    edits=[("(d_ff, d_model)", "(d_ff, d_model, bias=False)")],
+    observed="Your module has no parameter `contract.bias`.",
+    change="Leave out `bias=False`.",
+)
+FeedForward.mistake(
+    "the second layer has the sizes of the first",
+    edits=[("Linear(d_ff, d_model)", "Linear(d_model, d_ff)")],
+    observed="`contract.weight` has shape (d_ff, d_model) and should have (d_model, d_ff).",
+    change="The second layer leads back: `nn.Linear(d_ff, d_model)`.",
+)
+FeedForward.mistake(
+    "there is a dropout between the layers",
+    edits=[
+        (
+            "(self.expand(x).relu()",
+            "(nn.functional.dropout(self.expand(x).relu(), 0.1, self.training)",
+        )
+    ],
+    observed="In eval mode all is right, but in training mode a tenth of the hidden units is 0.",
+    change="Leave it out: formula (1) has none. The layer around it, in lesson 5, drops.",
+)
+FeedForward.mistake(
+    "there is a dropout at the end",
+    edits=[
+        (
+            "nn.Linear(d_ff, d_model)",
+            "nn.Linear(d_ff, d_model)\n        self.contract.register_forward_hook("
+            "lambda layer, _, y: nn.functional.dropout(y, 0.1, layer.training))",
+        )
+    ],
+    observed="In eval mode all is right, but in training mode a tenth of your output is 0.",
+    change="Leave it out: formula (1) has none. The layer around it, in lesson 5, drops.",
 )
 FeedForward.mistake(
     "the width in between is always 4 * d_model",
@@ -174,6 +232,94 @@ FeedForward.mistake(
     edits=[("relu()", "clamp(max=0)")],
     observed="The positive numbers in between became 0; the negative ones should.",
     change="ReLU is the larger one of a number and 0: `.relu()` or `.clamp(min=0)`.",
+)
+FeedForward.mistake(
+    "the activation is a leaky ReLU",
+    edits=[("(self.expand(x).relu()", "(nn.functional.leaky_relu(self.expand(x))")],
+    observed="A hundredth of each negative number gets through.",
+    change="Use `.relu()`: negative numbers become 0.",
+)
+FeedForward.mistake(
+    "the activation is ReLU6",
+    edits=[("relu()", "clamp(0, 6)")],
+    observed="What stands in between is never larger than 6.",
+    change="Use `.relu()`, which leaves large numbers alone.",
+)
+FeedForward.mistake(
+    "the activation is SiLU instead of ReLU",
+    edits=[("(self.expand(x).relu()", "(nn.functional.silu(self.expand(x))")],
+    observed="Small negative numbers in between are not set to 0.",
+    change="Use `.relu()` here; SiLU is what many later models took.",
+)
+FeedForward.mistake(
+    "the activation is tanh instead of ReLU",
+    edits=[("relu()", "tanh()")],
+    observed="What stands in between lies between -1 and 1: large numbers are cut off.",
+    change="Use `.relu()`.",
+)
+FeedForward.mistake(
+    "there is a softmax in place of the ReLU",
+    edits=[("relu()", "softmax(dim=-1)")],
+    observed="The hidden numbers of each position sum to 1, so they compete with each other.",
+    change="Use `.relu()`: each hidden unit stands for itself.",
+)
+FeedForward.mistake(
+    "the first bias is added after the ReLU",
+    edits=[("self.expand(x).relu()", "(x @ self.expand.weight.T).relu() + self.expand.bias")],
+    observed="Where x is 0, `contract` gets the first bias with its negative numbers.",
+    change="Add it before the bend, as `self.expand(x)` does: max(0, x W1 + b1).",
+)
+FeedForward.mistake(
+    "a maximum over the sentences is taken",
+    edits=[("relu()", "amax(dim=0)")],
+    observed="`contract` gets one hidden vector for each position, whatever the number of "
+    "sentences.",
+    change="max(0, h) is the larger one of 0 and each number: `h.relu()` or `h.clamp(min=0)`.",
+)
+FeedForward.mistake(
+    "no gradient reaches the first layer",
+    edits=[(".relu())", ".relu().detach())")],
+    observed="The numbers are right, but the gradients of `expand` and of x are 0: the first "
+    "layer would not learn.",
+    change="Leave out `.detach()`, `.data`, `.numpy()` and `torch.no_grad()`.",
+)
+FeedForward.mistake(
+    "residual connection and norm are part of it",
+    edits=[
+        (
+            "super().__init__()",
+            "super().__init__()\n        self.layer_norm = nn.LayerNorm(d_model)",
+        ),
+        ("return self.contract(", "return self.layer_norm(x + self.contract("),
+        (".relu())", ".relu()))"),
+    ],
+    observed="x is added, the sum is normalised, and `layer_norm.weight` and `layer_norm.bias` "
+    "are parameters too many.",
+    change="Return what the second layer gives; lesson 5 puts both around it.",
+)
+FeedForward.mistake(
+    "the layers are convolutions",
+    edits=[
+        ("nn.Linear(d_model, d_ff)", "nn.Conv1d(d_model, d_ff, 1)"),
+        ("nn.Linear(d_ff, d_model)", "nn.Conv1d(d_ff, d_model, 1)"),
+        ("self.expand(x)", "self.expand(x.transpose(1, 2))"),
+        (".relu())", ".relu()).transpose(1, 2)"),
+    ],
+    observed="With a kernel of size 1 they compute the same, but `expand.weight` has a third axis "
+    "of length 1.",
+    change="Use `nn.Linear`, which needs no transposing.",
+)
+FeedForward.mistake(
+    "a convolution looks at the neighbours",
+    edits=[
+        ("nn.Linear(d_model, d_ff)", "nn.Conv1d(d_model, d_ff, 3, padding=1)"),
+        ("nn.Linear(d_ff, d_model)", "nn.Conv1d(d_ff, d_model, 1)"),
+        ("self.expand(x)", "self.expand(x.transpose(1, 2))"),
+        (".relu())", ".relu()).transpose(1, 2)"),
+    ],
+    observed="`expand.weight` has a third axis of length 3: each position sees the one before it "
+    "and the one behind it.",
+    change="Use `nn.Linear`, which works on each position alone.",
 )
 FeedForward.shares(
     softmax, "no gradient passes", edits=[("expand(x).relu())", "expand(x).relu()).detach()")]

@@ -1,5 +1,6 @@
 """How many numbers a feed-forward network holds."""
 
+from transformer_course import model
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
 
@@ -46,10 +47,11 @@ feed_forward_parameters.mistake(
     change="The first layer has d_ff biases as well.",
 )
 feed_forward_parameters.mistake(
-    "both biases have d_ff numbers",
+    "the second layer is counted like the first, with d_ff biases",
     edits=[("d_ff * d_model + d_model", "d_ff * d_model + d_ff")],
     observed="At 512 and 2048 you count 2 101 248 instead of 2 099 712.",
-    change="A bias has as many numbers as features come out of the layer: d_model for the second.",
+    change="The second layer leads back from d_ff to d_model: d_model features come out of it, and "
+    "its bias has as many numbers.",
 )
 feed_forward_parameters.mistake(
     "both biases have d_model numbers",
@@ -107,4 +109,70 @@ feed_forward_parameters.mistake(
     edits=[("return expand", "return 4 * (expand"), ("+ contract", "+ contract)")],
     observed="Your count is 4 times too large: a number in float32 takes 4 bytes.",
     change="Return how many numbers there are.",
+)
+
+
+def _first_axes(d_model: int, d_ff: int) -> int:
+    return sum(p.shape[0] for p in model.FeedForward(d_model, d_ff).parameters())
+
+
+feed_forward_parameters.mistake(
+    "only the first axis of each tensor is counted",
+    body=_first_axes,
+    observed="At 512 and 2048 you count 5120; there are two million.",
+    change="`p.numel()` counts all numbers of a tensor; `p.size(0)` and `len(p)` count its rows.",
+    unless=r"(?s)\A(?!.*(size\(0\)|size\(dim=0|shape\[0\]|len\())",
+)
+feed_forward_parameters.mistake(
+    "brackets are missing around d_model + 1 and d_ff + 1",
+    edits=[
+        ("d_model * d_ff + d_ff", "d_model + 1 * d_ff"),
+        ("d_ff * d_model + d_model", "d_ff + 1 * d_model"),
+    ],
+    observed="Python multiplies before it adds: `d_model + 1 * d_ff` is `d_model + d_ff`.",
+    change="Write `(d_model + 1) * d_ff` and `(d_ff + 1) * d_model`.",
+    unless=r"(?s)\A(?=.)(?!.*\+\s*1\s*\*)",
+)
+feed_forward_parameters.mistake(
+    "the two layers are multiplied instead of added",
+    edits=[("return expand + contract", "return expand * contract")],
+    observed="At 512 and 2048 you count about a million millions.",
+    change="Add the numbers of the two layers.",
+)
+feed_forward_parameters.mistake(
+    "the tensors are counted, not the numbers in them",
+    edits=[
+        ("expand = d_model * d_ff + d_ff", "expand = 2"),
+        ("contract = d_ff * d_model + d_model", "contract = 2"),
+    ],
+    observed="You count 4, whatever the widths are: two matrices and two biases.",
+    change="`p.numel()` counts the numbers of a tensor: sum it over all parameters.",
+)
+feed_forward_parameters.mistake(
+    "a third matrix is counted, as in a gated network",
+    edits=[("expand = d_model", "expand = d_model * d_ff + d_model")],
+    observed="You count d_model * d_ff too many.",
+    change="This network has two matrices: one to expand, one to contract.",
+)
+feed_forward_parameters.mistake(
+    "a layer norm is counted too",
+    edits=[("return expand", "return 2 * d_model + expand")],
+    observed="You count 2 * d_model too many: a gain and a bias.",
+    change="The norm is no part of this network; lesson 5 puts it around it.",
+)
+feed_forward_parameters.mistake(
+    "each layer gets both biases",
+    edits=[
+        ("d_model * d_ff + d_ff", "d_model * d_ff + d_ff + d_model"),
+        ("d_ff * d_model + d_model", "d_ff * d_model + d_model + d_ff"),
+    ],
+    observed="You count d_ff and d_model too many.",
+    change="A layer has one bias for each feature that comes out: d_ff in the first, d_model in "
+    "the second.",
+)
+feed_forward_parameters.mistake(
+    "only the second layer is counted",
+    edits=[("return expand + contract", "return contract")],
+    observed="At 512 and 2048 you count 1 049 088 instead of 2 099 712.",
+    change="Add the layer that expands: d_model * d_ff weights and d_ff biases.",
 )

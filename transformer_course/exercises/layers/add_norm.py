@@ -237,6 +237,61 @@ add_norm.mistake(
     observed="norm_first=True is right; norm_first=False gives `norm(sublayer(x))` without `x`.",
     change="Add `x` before the norm: `norm(x + sublayer(x))`.",
 )
+add_norm.mistake(
+    "pre-norm: nothing is normalised",
+    edits=[("x + sublayer(norm(x))", "x + sublayer(x)")],
+    observed="norm_first=False is right; norm_first=True gives `x + sublayer(x)`.",
+    change="Let the sub-layer read the normalised `x`: `x + sublayer(norm(x))`.",
+)
+add_norm.mistake(
+    "post-norm: nothing is normalised",
+    edits=[("return norm(x + sublayer(x))", "return x + sublayer(x)")],
+    observed="norm_first=True is right; norm_first=False gives `x + sublayer(x)`.",
+    change="Normalise the sum: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "post-norm: both terms are normalised, not their sum",
+    edits=[("norm(x + sublayer(x))", "norm(x) + norm(sublayer(x))")],
+    observed="With norm_first=False you add `norm(x)` and `norm(sublayer(x))`; the sum is not "
+    "normalised.",
+    change="Add first, then normalise once: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "another norm is used than the one that is given",
+    edits=[
+        ("sublayer(norm(x))", "sublayer(nn.functional.layer_norm(x, x.shape[-1:]))"),
+        (
+            "return norm(x + sublayer(x))",
+            "total = x + sublayer(x)\n    return nn.functional.layer_norm(total, total.shape[-1:])",
+        ),
+    ],
+    observed="Your result does not depend on the argument `norm`, which has a gain and a bias.",
+    change="Call `norm`, which is given, instead of torch's layer norm.",
+)
+add_norm.mistake(
+    "sublayer and norm are swapped",
+    edits=[("sublayer: Callable, norm: Callable", "norm: Callable, sublayer: Callable")],
+    observed="What is given as the sub-layer is used as the norm, and the norm as the sub-layer.",
+    change="Keep the order of the arguments: `def add_norm(x, sublayer, norm, norm_first)`.",
+)
+add_norm.mistake(
+    "no gradient passes along the residual connection",
+    edits=[
+        ("x + sublayer(norm(x))", "x.detach() + sublayer(norm(x))"),
+        ("norm(x + sublayer(x))", "norm(x.detach() + sublayer(x))"),
+    ],
+    observed="The numbers are right, but `x` gets its gradient through the sub-layer only.",
+    change="Add `x` itself, without `.detach()` or `.data`.",
+)
+add_norm.mistake(
+    "no gradient passes through the sub-layer",
+    edits=[
+        ("x + sublayer(norm(x))", "x + sublayer(norm(x)).detach()"),
+        ("norm(x + sublayer(x))", "norm(x + sublayer(x).detach())"),
+    ],
+    observed="The numbers are right, but the sub-layer would not learn.",
+    change="Leave out `.detach()`, `.data` and `torch.no_grad()`.",
+)
 add_norm.shares(
     softmax,
     "no gradient passes",

@@ -7,7 +7,14 @@ from transformer_course.checker.cases import Case, gradients, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises import own
 from transformer_course.exercises.layers.encoder_layer import EncoderLayer
-from transformer_course.exercises.layers.inputs import ALL_DROPPED, Trained, changed, masks
+from transformer_course.exercises.layers.inputs import (
+    ALL_DROPPED,
+    DROPPED_ONCE,
+    Trained,
+    changed,
+    largest_addition,
+    masks,
+)
 
 
 class _TrainedDecoderLayer(Trained, model.DecoderLayer):
@@ -50,6 +57,13 @@ def _what_the_future_changes(
             looks_at=ALL_DROPPED,
             training=True,
         ),
+        Case(
+            (vectors(3, 4, 8), vectors(3, 2, 8, seed=1)),
+            construct=(8, 2, 6, 0.5, True),
+            observe=largest_addition,
+            looks_at=DROPPED_ONCE,
+            training=True,
+        ),
     ],
     hints=[
         "Three steps, each inside its AddNorm and each on what came out of the step before: the "
@@ -79,6 +93,11 @@ class DecoderLayer(nn.Module):
         x = self.add_norm_self_attention(x, lambda y: self.self_attention(y, y, target_mask))
         x = self.add_norm_cross_attention(x, lambda y: self.cross_attention(y, memory, source_mask))
         return self.add_norm_feed_forward(x, self.feed_forward)
+
+
+class _MasksInOtherOrder(model.DecoderLayer):
+    def forward(self, x: Tensor, memory: Tensor, target_mask=None, source_mask=None) -> Tensor:
+        return super().forward(x, memory, source_mask, target_mask)
 
 
 DecoderLayer.mistake(
@@ -118,6 +137,31 @@ DecoderLayer.mistake(
     observed="They do not fit if source and target differ in length. If they do not differ, "
     "nothing stops, and earlier positions change when the last one does.",
     change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
+    unless=r"def forward\([^)]*target_mask[^)]*source_mask",
+)
+DecoderLayer.mistake(
+    "forward takes the masks in the wrong order",
+    body=_MasksInOtherOrder,
+    observed="Your `forward` takes the target's mask first. Whoever calls it gives the source's "
+    "first, so each mask is used for the other.",
+    change="Write `def forward(self, x, memory, source_mask=None, target_mask=None)`.",
+    unless=r"(?s)\A(?!.*def forward\([^)]*target_mask[^)]*source_mask)",
+)
+DecoderLayer.mistake(
+    "both masks are turned round",
+    edits=[
+        ("(y, y, target_mask)", "(y, y, None if target_mask is None else ~target_mask)"),
+        ("(y, memory, source_mask)", "(y, memory, None if source_mask is None else ~source_mask)"),
+    ],
+    observed="Earlier positions change when the last one does: each position sees only what it "
+    "should not see.",
+    change="True means visible in this course: hand both masks over as they are.",
+)
+DecoderLayer.mistake(
+    "the first AddNorm is used for the cross-attention too",
+    edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
+    observed="`add_norm_cross_attention` is never called: it would not be trained.",
+    change="Use `self.add_norm_cross_attention` for the second sub-layer.",
 )
 DecoderLayer.mistake(
     "the target mask is used for both",
@@ -133,6 +177,7 @@ DecoderLayer.mistake(
     "have the same length.",
     change="Give `target_mask` to the self-attention: it looks at the target.",
 )
+DecoderLayer.shares(EncoderLayer, "the feed-forward network has no AddNorm")
 DecoderLayer.mistake(
     "the self-attention has no mask",
     edits=[("(y, y, target_mask)", "(y, y, None)")],
@@ -216,10 +261,74 @@ DecoderLayer.mistake(
     change="Call `self.self_attention` for the target itself.",
 )
 DecoderLayer.mistake(
-    "the first AddNorm is used for the cross-attention too",
-    edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
-    observed="`add_norm_cross_attention` is never called: it would not be trained.",
-    change="Use `self.add_norm_cross_attention` for the second sub-layer.",
+    "the AddNorms of cross-attention and feed-forward network are swapped",
+    edits=[
+        ("self.add_norm_cross_attention(", "self.add_norm_feed_forward("),
+        ("return self.add_norm_feed_forward(", "return self.add_norm_cross_attention("),
+    ],
+    observed="Each of the two sub-layers stands inside the AddNorm that bears the other's name.",
+    change="Put the cross-attention into `self.add_norm_cross_attention`, the feed-forward network "
+    "into `self.add_norm_feed_forward`.",
+)
+DecoderLayer.mistake(
+    "the AddNorms of the two attentions are swapped",
+    edits=[
+        ("x = self.add_norm_self_attention(", "x = self.add_norm_cross_attention("),
+        ("x = self.add_norm_cross_attention(", "x = self.add_norm_self_attention("),
+    ],
+    observed="Each of the two attentions stands inside the AddNorm that bears the other's name.",
+    change="Put the self-attention into `self.add_norm_self_attention`, the cross-attention into "
+    "`self.add_norm_cross_attention`.",
+)
+DecoderLayer.mistake(
+    "the memory is normalised in pre-norm",
+    edits=[
+        (
+            'd_model)."""',
+            'd_model)."""\n        if self.add_norm_cross_attention.norm_first:\n'
+            "            memory = self.add_norm_cross_attention.norm(memory)",
+        )
+    ],
+    observed="norm_first=False is right. With norm_first=True what the cross-attention gets as the "
+    "memory is not the memory.",
+    change="Hand the memory over as it is: the encoder's final norm has normalised it already.",
+)
+DecoderLayer.mistake(
+    "the memory is normalised, in both orders",
+    edits=[("(y, memory,", "(y, self.add_norm_cross_attention.norm(memory),")],
+    observed="What the cross-attention gets as the memory is not the memory.",
+    change="Hand the memory over as it is: the norm belongs to the stream.",
+)
+DecoderLayer.mistake(
+    "the cross-attention is added to the x from before the self-attention",
+    edits=[
+        ("x = self.add_norm_self_attention", "attended = self.add_norm_self_attention"),
+        ("(y, memory,", "(attended, memory,"),
+    ],
+    observed="The cross-attention asks with what the self-attention found, but this is not in the "
+    "stream any more.",
+    change="Give the second AddNorm what the first one returned, as `x`.",
+)
+DecoderLayer.mistake(
+    "a causal mask is made in the layer",
+    edits=[
+        (
+            "(y, y, target_mask)",
+            "(y, y, own.causal_mask(y.shape[1]) if target_mask is None "
+            "else target_mask & own.causal_mask(y.shape[1]))",
+        )
+    ],
+    observed="Without a target mask, a position does not see the later ones, though nobody asked "
+    "for that.",
+    change="Hand `target_mask` over as it is, None included: the caller decides.",
+)
+DecoderLayer.mistake(
+    "the self-attention looks at the memory",
+    edits=[("(y, y, target_mask)", "(y, memory, target_mask)")],
+    observed="Both attentions look at the memory, and the target's positions never meet. Lengths "
+    "that differ also clash with the target mask.",
+    change="In self-attention the target looks at itself: "
+    "`self.self_attention(y, y, target_mask)`.",
 )
 DecoderLayer.mistake(
     "the first AddNorm is used for the feed-forward network too",
@@ -238,6 +347,47 @@ DecoderLayer.shares(
     "the self-attention reads x, not what AddNorm hands over",
     "the self-attention looks at x, not at what AddNorm hands over",
     "the feed-forward network reads x, not what AddNorm hands over",
+    "what the feed-forward network returns is dropped twice",
+    "the result is dropped as well",
+)
+DecoderLayer.shares(
+    EncoderLayer,
+    "what each sub-layer returns is dropped twice",
+    edits=[
+        (
+            "self.self_attention(y, y, target_mask)",
+            "self.add_norm_self_attention.dropout(self.self_attention(y, y, target_mask))",
+        ),
+        (
+            "self.cross_attention(y, memory, source_mask)",
+            "self.add_norm_cross_attention.dropout(self.cross_attention(y, memory, source_mask))",
+        ),
+        (
+            "x, self.feed_forward)",
+            "x, lambda y: self.add_norm_feed_forward.dropout(self.feed_forward(y)))",
+        ),
+    ],
+)
+DecoderLayer.shares(
+    EncoderLayer,
+    "what the self-attention returns is dropped twice",
+    edits=[
+        (
+            "self.self_attention(y, y, target_mask)",
+            "self.add_norm_self_attention.dropout(self.self_attention(y, y, target_mask))",
+        )
+    ],
+)
+DecoderLayer.mistake(
+    "what the cross-attention returns is dropped twice",
+    edits=[
+        (
+            "self.cross_attention(y, memory, source_mask)",
+            "self.add_norm_cross_attention.dropout(self.cross_attention(y, memory, source_mask))",
+        )
+    ],
+    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    change="Leave your dropout out: each AddNorm has one.",
 )
 DecoderLayer.shares(
     EncoderLayer,

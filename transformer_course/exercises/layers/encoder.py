@@ -22,7 +22,7 @@ class _TrainedEncoder(Trained, model.Encoder):
 @exercise(
     reference=_TrainedEncoder,
     cases=[
-        Case((vectors(2, 3, 4),), construct=(2, 4, 2, 8, 0.1, False)),
+        Case((vectors(2, 3, 4),), construct=(2, 4, 2, 4, 0.1, False)),
         Case((vectors(3, 5, 8), source_mask(5)), construct=(3, 8, 2, 20, 0.1, False)),
         Case((vectors(3, 4, 8), source_mask(4)), construct=(2, 8, 4, 12, 0.1, True)),
         Case(
@@ -133,6 +133,13 @@ Encoder.mistake(
     change="Keep the order: `own.EncoderLayer(d_model, heads, d_ff, ...)`.",
 )
 Encoder.mistake(
+    "dropout and norm_first are swapped",
+    edits=[("d_ff, dropout, norm_first)", "d_ff, norm_first, dropout)")],
+    observed="The layers take norm_first for their dropout, and a dropout that is not 0 makes them "
+    "pre-norm.",
+    change="Keep the order: `own.EncoderLayer(d_model, heads, d_ff, dropout, norm_first)`.",
+)
+Encoder.mistake(
     "there is no final norm",
     edits=[("own.LayerNorm(d_model) if norm_first else nn.Identity()", "nn.Identity()")],
     observed="With norm_first=True the parameters `norm.gain` and `norm.bias` are missing: "
@@ -195,6 +202,20 @@ Encoder.mistake(
     change="Pass it on: `layer(x, source_mask)`. `nn.Sequential` cannot, so write a loop.",
 )
 Encoder.mistake(
+    "the final norm comes after every layer and at the end again",
+    edits=[("layer(x, source_mask)", "self.norm(layer(x, source_mask))")],
+    observed="With norm_first=True the residual stream is normalised between the layers, and at "
+    "the end twice.",
+    change="One norm, after the last layer: leave out the one inside the loop.",
+)
+Encoder.mistake(
+    "the mask is turned round",
+    edits=[("(x, source_mask)", "(x, None if source_mask is None else ~source_mask)")],
+    observed="The real words change when only the padding changes, because you hide them and show "
+    "the padding.",
+    change="True means visible in this course: hand `source_mask` over as it is.",
+)
+Encoder.mistake(
     "only the first layer gets the mask",
     edits=[
         ("for layer in self.layers", "for number, layer in enumerate(self.layers)"),
@@ -219,6 +240,30 @@ Encoder.mistake(
     observed="Only the first layer has an influence on the result: `return` stands inside the "
     "loop.",
     change="Indent `return` like `for`, so that it comes after the loop.",
+)
+Encoder.mistake(
+    "the last layer is left out",
+    edits=[("for layer in self.layers", "for layer in self.layers[:-1]")],
+    observed="The last layer is built, but has no influence on the result.",
+    change="Go through all of them: `for layer in self.layers`.",
+)
+Encoder.mistake(
+    "the first layer is left out",
+    edits=[("for layer in self.layers", "for layer in self.layers[1:]")],
+    observed="The first layer is built, but has no influence on the result.",
+    change="Go through all of them, from number 0: `for layer in self.layers`.",
+)
+Encoder.mistake(
+    "the layers are gone through from the last to the first",
+    edits=[("for layer in self.layers", "for layer in reversed(self.layers)")],
+    observed="All layers are used, but in the wrong order: `x` meets the last one first.",
+    change="Go through them in their order: `for layer in self.layers`.",
+)
+Encoder.mistake(
+    "the first layer is called every time",
+    edits=[("x = layer(", "x = self.layers[0](")],
+    observed="The other layers are built, but have no influence on the result.",
+    change="Call the layer that the loop has reached: `for layer in self.layers: x = layer(...)`.",
 )
 Encoder.mistake(
     "the layers have no effect",
@@ -247,6 +292,26 @@ Encoder.mistake(
     ],
     observed="`nn.Sequential` hands on one argument, so a mask cannot reach the layers.",
     change="Call the layers in a loop: `for layer in self.layers: x = layer(x, source_mask)`.",
+)
+Encoder.mistake(
+    "the input is dropped as well",
+    edits=[
+        ("self.norm = own", "self.dropout = nn.Dropout(dropout)\n        self.norm = own"),
+        ("for layer in", "x = self.dropout(x)\n        for layer in"),
+    ],
+    observed="In eval mode all is right, but in training mode a dropout acts on `x` before the "
+    "first layer.",
+    change="Leave it out: the layers drop what their sub-layers return, and the embeddings have a "
+    "dropout of their own.",
+)
+Encoder.mistake(
+    "the result is dropped as well",
+    edits=[
+        ("self.norm = own", "self.dropout = nn.Dropout(dropout)\n        self.norm = own"),
+        ("return self.norm(x)", "return self.dropout(self.norm(x))"),
+    ],
+    observed="In eval mode all is right, but in training mode a dropout acts on the result.",
+    change="Leave it out: the layers drop what their sub-layers return.",
 )
 Encoder.shares(
     softmax,

@@ -8,7 +8,9 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises import own
 from transformer_course.exercises.layers.inputs import (
     ALL_DROPPED,
+    DROPPED_ONCE,
     Trained,
+    largest_addition,
     source_mask,
     what_padding_changes,
 )
@@ -41,6 +43,13 @@ class _TrainedEncoderLayer(Trained, model.EncoderLayer):
             (vectors(2, 3, 4),),
             construct=(4, 2, 8, 1.0, False),
             looks_at=ALL_DROPPED,
+            training=True,
+        ),
+        Case(
+            (vectors(3, 4, 8),),
+            construct=(8, 2, 6, 0.5, True),
+            observe=largest_addition,
+            looks_at=DROPPED_ONCE,
             training=True,
         ),
     ],
@@ -137,6 +146,24 @@ EncoderLayer.mistake(
     change="Each sub-layer has its own: use `self.add_norm_attention` for the first.",
 )
 EncoderLayer.mistake(
+    "the two AddNorms are swapped",
+    edits=[
+        ("self.add_norm_attention(", "self.add_norm_feed_forward("),
+        ("return self.add_norm_feed_forward(", "return self.add_norm_attention("),
+    ],
+    observed="Each sub-layer stands inside the AddNorm that bears the other's name: trained "
+    "weights would end up in the wrong place.",
+    change="Put the attention into `self.add_norm_attention`, the feed-forward network into "
+    "`self.add_norm_feed_forward`.",
+)
+EncoderLayer.mistake(
+    "the mask is turned round",
+    edits=[("(y, y, source_mask)", "(y, y, None if source_mask is None else ~source_mask)")],
+    observed="The real words change when only the padding changes, because you hide them and show "
+    "the padding.",
+    change="True means visible in this course: hand `source_mask` over as it is.",
+)
+EncoderLayer.mistake(
     "the self-attention reads x, not what AddNorm hands over",
     edits=[("self.self_attention(y, y,", "self.self_attention(x, x,")],
     observed="norm_first=False is right. With norm_first=True AddNorm hands over the normalised "
@@ -176,6 +203,19 @@ EncoderLayer.mistake(
     observed="Each AddNorm adds `x` already, so your sum holds it twice.",
     change="Write `x = self.add_norm_...(x, sublayer)` without `x +`.",
 )
+EncoderLayer.mistake(
+    "x is added once more around the first AddNorm",
+    edits=[("x = self.add_norm_attention(", "x = x + self.add_norm_attention(")],
+    observed="The AddNorm of the attention adds `x` already, so your sum holds it twice.",
+    change="Write `x = self.add_norm_attention(x, sublayer)` without `x +`.",
+)
+EncoderLayer.mistake(
+    "x is added once more around the second AddNorm",
+    edits=[("return self", "return x + self")],
+    observed="The AddNorm of the feed-forward network adds `x` already, so your sum holds it "
+    "twice.",
+    change="Return `self.add_norm_feed_forward(x, self.feed_forward)` without `x +`.",
+)
 
 # Edited where each AddNorm is built: so it goes together with mistakes in the calls.
 EncoderLayer.mistake(
@@ -192,6 +232,51 @@ EncoderLayer.mistake(
     ],
     observed="norm_first=True changes nothing, and in training no dropout acts.",
     change="Call the AddNorm as a whole: `self.add_norm_...(x, sublayer)`.",
+)
+EncoderLayer.mistake(
+    "norm_first is not passed on: always post-norm",
+    edits=[
+        (
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, False)",
+        ),
+        (
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, False)",
+        ),
+    ],
+    observed="norm_first=True changes nothing.",
+    change="Build each with `own.AddNorm(d_model, dropout, norm_first)`.",
+)
+EncoderLayer.mistake(
+    "norm_first is not passed on: always pre-norm",
+    edits=[
+        (
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, True)",
+        ),
+        (
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, True)",
+        ),
+    ],
+    observed="norm_first=False changes nothing.",
+    change="Build each with `own.AddNorm(d_model, dropout, norm_first)`.",
+)
+EncoderLayer.mistake(
+    "dropout is not passed on: always 0.1",
+    edits=[
+        (
+            "self.add_norm_attention = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_attention = own.AddNorm(d_model, 0.1, norm_first)",
+        ),
+        (
+            "self.add_norm_feed_forward = own.AddNorm(d_model, dropout, norm_first)",
+            "self.add_norm_feed_forward = own.AddNorm(d_model, 0.1, norm_first)",
+        ),
+    ],
+    observed="In training mode a tenth is dropped, whatever `dropout` says.",
+    change="Build each with `own.AddNorm(d_model, dropout, norm_first)`.",
 )
 EncoderLayer.mistake(
     "plain sums stand in place of AddNorm",
@@ -255,6 +340,90 @@ EncoderLayer.mistake(
     observed="Its second argument is the mask, or None where there is none; it should be a "
     "sequence of vectors.",
     change="In self-attention `x` looks at itself, so it is given twice: `(y, y, mask)`.",
+)
+EncoderLayer.mistake(
+    "what each sub-layer returns is dropped twice",
+    edits=[
+        (
+            "self.self_attention(y, y, source_mask)",
+            "self.add_norm_attention.dropout(self.self_attention(y, y, source_mask))",
+        ),
+        (
+            "x, self.feed_forward)",
+            "x, lambda y: self.add_norm_feed_forward.dropout(self.feed_forward(y)))",
+        ),
+    ],
+    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    change="Leave your dropout out: each AddNorm has one.",
+)
+EncoderLayer.mistake(
+    "what the self-attention returns is dropped twice",
+    edits=[
+        (
+            "self.self_attention(y, y, source_mask)",
+            "self.add_norm_attention.dropout(self.self_attention(y, y, source_mask))",
+        )
+    ],
+    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    change="Leave your dropout out: each AddNorm has one.",
+)
+EncoderLayer.mistake(
+    "what the feed-forward network returns is dropped twice",
+    edits=[
+        (
+            "x, self.feed_forward)",
+            "x, lambda y: self.add_norm_feed_forward.dropout(self.feed_forward(y)))",
+        )
+    ],
+    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    change="Leave your dropout out: each AddNorm has one.",
+)
+EncoderLayer.mistake(
+    "the result is dropped as well",
+    edits=[
+        ("return self", "x = self"),
+        (
+            "self.feed_forward)",
+            "self.feed_forward)\n        return self.add_norm_feed_forward.dropout(x)",
+        ),
+    ],
+    observed="In eval mode all is right, but in training mode a dropout acts on the stream itself.",
+    change="Leave it out: each AddNorm has a dropout for what its sub-layer returns.",
+)
+EncoderLayer.mistake(
+    "padded positions are set to 0",
+    edits=[
+        ("return self", "x = self"),
+        (
+            "self.feed_forward)",
+            "self.feed_forward)\n        if source_mask is not None:\n"
+            "            x = x * source_mask[:, 0, 0, :, None]\n        return x",
+        ),
+    ],
+    observed="Your result is 0 at padded positions. Nobody looks at them, so they may hold "
+    "anything, and the exercise does not ask for it.",
+    change="Return what the second AddNorm gives.",
+)
+EncoderLayer.mistake(
+    "the feed-forward network is added to the x from before the attention",
+    edits=[
+        ('d_model)."""', 'd_model)."""\n        before = x'),
+        ("x, self.feed_forward)", "before, lambda y: self.feed_forward(x))"),
+    ],
+    observed="The second residual connection starts from the layer's input, so what the attention "
+    "added is not in the stream any more.",
+    change="Give the second AddNorm what the first one returned, as `x`.",
+)
+EncoderLayer.mistake(
+    "the two sub-layers stand side by side",
+    edits=[
+        ("x = self.add_norm_attention", "attended = self.add_norm_attention"),
+        ("return self", "return attended - x + self"),
+    ],
+    observed="Both read the same `x`, and what they add is summed: the feed-forward network does "
+    "not see what the attention found.",
+    change="One after the other: `x = self.add_norm_attention(...)`, then "
+    "`self.add_norm_feed_forward(x, self.feed_forward)`.",
 )
 EncoderLayer.shares(
     softmax,

@@ -16,7 +16,7 @@ def _with_one_constant_vector(x: Tensor) -> Tensor:
 
 
 def _without_gain_and_bias(value: Tensor, case: Case) -> Tensor:
-    _, gain, bias, _ = case.inputs
+    _, gain, bias, *_ = case.inputs
     return (value - bias) / gain
 
 
@@ -26,7 +26,8 @@ def _mean_is_zero(value: Tensor, case: Case) -> bool:
 
 
 def _variance_is_one(value: Tensor, case: Case) -> bool:
-    x, _, _, eps = case.inputs
+    x, _, _, *rest = case.inputs
+    (eps,) = rest or [1e-5]
     before = x.var(dim=-1, correction=0)
     after = _without_gain_and_bias(value, case).var(dim=-1, correction=0)
     return torch.allclose(after, before / (before + eps), atol=1e-3)
@@ -38,7 +39,7 @@ def _variance_is_one(value: Tensor, case: Case) -> bool:
         Case((vectors(2, 3, 4), *gain_and_bias(4), 1e-5)),
         Case((vectors(4, 4, 4), *gain_and_bias(4), 1e-5)),
         Case((vectors(5).double(), *(part.double() for part in gain_and_bias(5)), 1e-5)),
-        Case((1e-4 * vectors(3, 2, 6), *gain_and_bias(6), 1e-5)),
+        Case((1e-4 * vectors(3, 2, 6), *gain_and_bias(6))),
         Case((_with_one_constant_vector(vectors(2, 4, 3)), *gain_and_bias(3), 0.1)),
         Case(
             (vectors(2, 4), *gain_and_bias(4), 1e-5),
@@ -94,7 +95,7 @@ layer_norm.mistake(
     "eps is a fixed number",
     edits=[("variance + eps", "variance + 1e-5")],
     observed="All is right with eps = 0.00001, but eps = 0.1 changes nothing.",
-    change="Use the argument `eps`, not 1e-5.",
+    change="Use the argument `eps`, not 1e-5; hand it on if you call torch's own layer norm.",
 )
 layer_norm.mistake(
     "eps is added to the result, not to the variance",
@@ -263,6 +264,107 @@ layer_norm.mistake(
     edits=[("gain * (x", "gain * ((x"), ("+ bias", "+ bias)")],
     observed="A vector of equal numbers comes out as `gain * bias`; it should come out as `bias`.",
     change="Add `bias` last: `gain * normalised + bias`.",
+)
+layer_norm.mistake(
+    "the default of eps is 1e-6 instead of 1e-5",
+    edits=[("eps: float = 1e-5", "eps: float = 1e-6")],
+    observed="All is right where eps is given, but without it small vectors come out too large.",
+    change="Write `eps=1e-5` into the first line.",
+)
+layer_norm.mistake(
+    "the variance is at least eps, but eps is not added",
+    edits=[("variance + eps", "variance.clamp(min=eps)")],
+    observed="Where the variance is larger than eps, your eps has no influence.",
+    change="Add it always: `torch.sqrt(variance + eps)`.",
+)
+layer_norm.mistake(
+    "the root is taken twice",
+    edits=[("variance + eps", "variance.sqrt() + eps")],
+    observed="You divide by the root of the standard deviation, which is a root already.",
+    change="Divide by `torch.sqrt(variance + eps)`, with the variance, not with `std`.",
+)
+layer_norm.mistake(
+    "the variance is not taken around the mean",
+    edits=[("x.var(", "x.square().mean("), ("True, correction=0)", "True)")],
+    observed="Your variance is the mean of `x ** 2`: adding 100 to every number of `x` makes it "
+    "about 10 000 larger.",
+    change="Average the squared distances: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
+)
+layer_norm.mistake(
+    "the mean is subtracted after the division",
+    edits=[
+        ("(x - mean) / torch.sqrt(variance + eps)", "(x / torch.sqrt(variance + eps) - mean)"),
+    ],
+    observed="Without gain and bias, the mean of a vector is 0 only if its mean in `x` is 0 or its "
+    "variance is 1.",
+    change="Subtract first, then divide: `(x - mean) / torch.sqrt(variance + eps)`.",
+)
+layer_norm.mistake(
+    "gain and bias are applied before the vector is normalised",
+    edits=[
+        ("mean = x.mean", "x = gain * x + bias\n    mean = x.mean"),
+        ("gain * (x", "(x"),
+        (" + bias", ""),
+    ],
+    observed="Each vector comes out with mean 0 and variance 1, whatever gain and bias are.",
+    change="Normalise `x` first; then multiply by `gain` and add `bias`.",
+)
+layer_norm.mistake(
+    "1 is added to the gain",
+    edits=[("gain * (x", "(1 + gain) * (x")],
+    observed="You multiply by `1 + gain`: with a gain of 1 the result is twice as large.",
+    change="Multiply by `gain`; it starts as ones itself.",
+)
+layer_norm.mistake(
+    "each feature is normalised over all tokens",
+    edits=[
+        ("x.mean(dim=-1, keepdim=True)", "x.reshape(-1, x.shape[-1]).mean(dim=0)"),
+        (
+            "x.var(dim=-1, keepdim=True, correction=0)",
+            "x.reshape(-1, x.shape[-1]).var(dim=0, correction=0)",
+        ),
+    ],
+    observed="This is batch norm: a single vector comes out as `bias`, because it is its own mean.",
+    change="Use `dim=-1`, the features of each vector.",
+)
+layer_norm.mistake(
+    "batch and positions are averaged, not the features",
+    edits=[
+        ("mean(dim=-1", "mean(dim=tuple(range(x.dim() - 1))"),
+        ("var(dim=-1", "var(dim=tuple(range(x.dim() - 1))"),
+    ],
+    observed="This is batch norm: each feature has mean 0 over all words of all sentences, so one "
+    "sentence depends on the others.",
+    change="Use `dim=-1`, the features of each vector.",
+)
+layer_norm.mistake(
+    "the mean is not squared in the variance",
+    edits=[
+        (
+            "x.var(dim=-1, keepdim=True, correction=0)",
+            "x.square().mean(dim=-1, keepdim=True) - mean",
+        )
+    ],
+    observed="You take the mean of the squares less the mean, which may even be negative.",
+    change="Take the mean of `(x - mean) ** 2`, or the mean of the squares less `mean ** 2`.",
+)
+layer_norm.mistake(
+    "the distances from the mean are averaged before they are squared",
+    edits=[
+        (
+            "x.var(dim=-1, keepdim=True, correction=0)",
+            "(x - mean).mean(dim=-1, keepdim=True).square()",
+        )
+    ],
+    observed="The distances from the mean always sum to 0, so your variance is 0 but for rounding.",
+    change="Square first, then average: `((x - mean) ** 2).mean(dim=-1, keepdim=True)`.",
+)
+layer_norm.mistake(
+    "mean and variance pass no gradient",
+    edits=[("x.mean(", "x.detach().mean("), ("x.var(", "x.detach().var(")],
+    observed="The numbers are right, but the gradient of `x` is not: mean and variance depend on "
+    "`x` as well.",
+    change="Leave out `torch.no_grad()`, `.detach()` and `.item()` around mean and variance.",
 )
 layer_norm.shares(
     softmax,

@@ -177,3 +177,68 @@ attention_cost.mistake(
     observed="Your stored weights do not depend on the lengths.",
     change="Attention weights are meant, the numbers after the softmax: heads * query * key.",
 )
+attention_cost.mistake(
+    "`heads` comes last among the arguments",
+    edits=[("heads: int, query: int, key: int", "query: int, key: int, heads: int")],
+    observed="Your function takes (d_model, query, key, heads), and is called with `heads` in the "
+    "second place.",
+    change="Keep the order: `(d_model, heads, query, key)`.",
+)
+attention_cost.mistake(
+    "`^` is taken for a power",
+    edits=[
+        ("(d_model * d_model + d_model)", "((d_model ^ 2) + d_model)"),
+        ("(query + key) * d_model * d_model", "(query + key) * (d_model ^ 2)"),
+    ],
+    observed="In Python `^` is XOR: `512 ^ 2` is 514.",
+    change="Write `d_model**2`.",
+)
+attention_cost.mistake(
+    "the scale or the softmax is counted as well",
+    edits=[("+ means", "+ means + heads * query * key")],
+    observed="You count heads * query * key multiplications too many.",
+    change="Leave out what is done once for each score, such as the division by sqrt(d_k).",
+)
+attention_cost.mistake(
+    "the width of a head is fixed at 64",
+    edits=[
+        (
+            "4 * (d_model * d_model + d_model)",
+            "4 * d_model * heads * 64 + 3 * heads * 64 + d_model",
+        ),
+        ("(query + key) * d_model * d_model", "(query + key) * d_model * heads * 64"),
+        ("means = query * key * d_model", "means = query * key * heads * 64"),
+    ],
+    observed="Right for d_model = 512 and 8 heads only, the sizes of the paper.",
+    change="A head is `d_model // heads` wide.",
+)
+attention_cost.mistake(
+    "the whole work is counted once for each head",
+    edits=[(": projections + scores", ": heads * (projections + scores"), ("+ means", "+ means)")],
+    observed="You count `heads` times as many multiplications as there are.",
+    change="All heads together project to d_model features, and share them in the scores.",
+)
+attention_cost.mistake(
+    "the bias counts as one number for each projection",
+    edits=[("d_model * d_model + d_model", "d_model * d_model + 1")],
+    observed="At d_model = 512 you count 2044 parameters too few.",
+    change="A projection has a bias for each of its d_model outputs.",
+)
+attention_cost.mistake(
+    "the parameters of one projection are counted",
+    edits=[("4 *", "1 *")],
+    observed="At d_model = 512 you count 262 656 parameters, those of one projection.",
+    change="Count four projections: query, key, value and output.",
+)
+attention_cost.mistake(
+    "the stored weights are summed over the keys",
+    edits=[("heads * query * key", "heads * query")],
+    observed="You count one stored number for each head and query.",
+    change="There is one weight for each query AND each key: heads * query * key.",
+)
+attention_cost.mistake(
+    "scores and weights are both stored",
+    edits=[("heads * query * key", "2 * heads * query * key")],
+    observed="You count twice as many stored numbers as there are weights.",
+    change="Count the weights alone, the numbers after the softmax.",
+)

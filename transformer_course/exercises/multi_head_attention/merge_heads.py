@@ -133,3 +133,43 @@ merge_heads.mistake(
     observed="Your result has shape (length, batch, d_model).",
     change="The batch is axis 0 and stays there: `transpose(1, 2)`.",
 )
+merge_heads.mistake(
+    "the sizes are taken from `x.shape` in the wrong order: length before heads",
+    edits=[("pieces.flatten(2)", "pieces.reshape(x.shape[0], x.shape[1], -1)")],
+    observed="The argument has shape (batch, heads, length, d_k). Your result has as many "
+    "positions as there are heads.",
+    change="`batch, heads, length, d_k = x.shape` stands before the transpose.",
+)
+merge_heads.mistake(
+    "the last two axes are swapped, then the final shape is asked for",
+    edits=[
+        ("x.transpose(1, 2)", "x.transpose(2, 3)"),
+        ("pieces.flatten(2)", "pieces.reshape(x.shape[0], x.shape[2], -1)"),
+    ],
+    observed="The shape is right, but with two heads position 0 holds numbers of head 0 only.",
+    change="Swap the heads and the length: `x.transpose(1, 2)`, which is not `(-2, -1)`.",
+)
+merge_heads.mistake(
+    "the width is heads * length instead of heads * d_k",
+    edits=[("pieces.flatten(2)", "pieces.reshape(x.shape[0], -1, x.shape[1] * x.shape[2])")],
+    observed="In the argument axis 2 is the length; d_k is axis 3.",
+    change="Take the width from the last axis: `x.shape[1] * x.shape[3]`.",
+)
+merge_heads.mistake(
+    "the last head is missing: a loop ends one early",
+    edits=[("pieces.flatten(2)", "pieces[:, :, : max(1, x.shape[1] - 1)].flatten(2)")],
+    observed="With four heads of width 2 your vectors have 6 numbers instead of 8.",
+    change="Go through all heads: `range(x.shape[1])`.",
+)
+merge_heads.mistake(
+    "the heads stand in reverse order",
+    edits=[("pieces.flatten(2)", "pieces.flip(2).flatten(2)")],
+    observed="Each of your vectors begins with the numbers of the last head.",
+    change="Begin with head 0.",
+)
+merge_heads.mistake(
+    "the batch is joined with the positions",
+    edits=[("pieces.flatten(2)", "pieces.flatten(2).flatten(0, 1)")],
+    observed="Your result has two axes, (batch * length, d_model).",
+    change="Keep the batch: return (batch, length, heads * d_k).",
+)

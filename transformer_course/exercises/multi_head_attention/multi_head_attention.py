@@ -58,7 +58,7 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
         "own.scaled_dot_product_attention": scaled_dot_product_attention,
     },
     cases=[
-        Case((vectors(1, 2, 4),) * 2, construct=(4, 2)),
+        Case((vectors(1, 2, 4),) * 2, construct=(4, 2), training=True),
         Case(
             (vectors(3, 5, 12), vectors(3, 4, 12, seed=1), vectors(5, 4) > -0.5),
             construct=(12, 2),
@@ -167,10 +167,10 @@ MultiHeadAttention.mistake(
     change="Divide the scores by the root of the width of one head, `d_model // heads`.",
 )
 MultiHeadAttention.mistake(
-    "the scores are divided by d_k instead of its root",
+    "the scores are divided by d_k: the root is missing, or taken out twice",
     edits=[("math.sqrt(query.shape[-1])", "query.shape[-1]")],
     observed="Your weights are flatter than they should be.",
-    change="Divide by `math.sqrt(d_k)`.",
+    change="Divide once, by `math.sqrt(d_k)`; `own.scaled_dot_product_attention` has it already.",
 )
 MultiHeadAttention.mistake(
     "the mask is forgotten",
@@ -182,7 +182,8 @@ MultiHeadAttention.mistake(
     "the mask is read the wrong way round",
     edits=[("lowest = torch", "mask = ~mask\n        lowest = torch")],
     observed="All weight lies on the positions that the mask hides.",
-    change="True means may attend: hide where the mask is False, `~mask`.",
+    change="True means may attend, for `own.scaled_dot_product_attention` and for fused attention "
+    "too: pass them `mask` as it is. `masked_fill` fills where it gets True: give it `~mask`.",
 )
 MultiHeadAttention.mistake(
     "the memory is ignored",
@@ -253,6 +254,18 @@ MultiHeadAttention.mistake(
     ],
     observed="You return a pair, the output and the weights.",
     change="Return the output alone.",
+)
+MultiHeadAttention.mistake(
+    "there is dropout on the output",
+    edits=[
+        (
+            "self.output_projection(own",
+            "(lambda x: F.dropout(self.output_projection(x), 0.1, self.training))(own",
+        )
+    ],
+    observed="In training mode two calls with the same arguments differ.",
+    change="Leave it out: formula (1) has none, and where the model wants dropout, in lesson 5, a "
+    "layer around this one adds it.",
 )
 MultiHeadAttention.mistake(
     "the query is added to the output",

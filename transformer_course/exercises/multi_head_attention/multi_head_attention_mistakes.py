@@ -67,6 +67,13 @@ MultiHeadAttention.mistake(
     change="There are `heads` pieces, each `d_model // heads` wide.",
 )
 MultiHeadAttention.mistake(
+    "the vectors are never split: the axis for the heads has length 1",
+    edits=[("view(batch, length, heads, d_model // heads).transpose(1, 2)", "unsqueeze(1)")],
+    observed="There is one head over the whole width, however many are asked for, so each query "
+    "has one distribution.",
+    change="Split queries, keys and values: `own.split_heads(..., self.heads)`.",
+)
+MultiHeadAttention.mistake(
     "the vectors are never split",
     edits=[
         ("x.view(batch, length, heads, d_model // heads).transpose(1, 2)", "x"),
@@ -128,6 +135,12 @@ MultiHeadAttention.mistake(
     change="Divide by the root of the width of one head, `d_model // heads`.",
 )
 MultiHeadAttention.mistake(
+    "the scores are divided by the root of the number of keys",
+    edits=[("math.sqrt(query.shape[-1])", "math.sqrt(key.shape[-2])")],
+    observed="The temperature changes with the length of `memory` instead of the width of a head.",
+    change="Divide by the root of the width of one head, `d_model // heads`.",
+)
+MultiHeadAttention.mistake(
     "there is no softmax",
     edits=[("own.softmax(scores)", "scores")],
     observed="The scores themselves are the weights: they can be negative and do not sum to 1.",
@@ -159,6 +172,25 @@ MultiHeadAttention.mistake(
     observed="A position never attends to later ones, whatever the mask says, and without a mask.",
     change="Leave out `is_causal=True` and `own.causal_mask`: who calls the module says with "
     "`mask` what may be seen.",
+)
+MultiHeadAttention.mistake(
+    "attention is causal where there is no mask",
+    edits=[
+        (
+            "query.shape[-1])\n",
+            "query.shape[-1])\n    if mask is None:\n"
+            "        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n",
+        )
+    ],
+    observed="With a mask all is right. Without one, a position does not attend to later ones.",
+    change="No mask means that everything may be seen: leave out `is_causal`.",
+)
+MultiHeadAttention.mistake(
+    "the mask gets one axis more than it should",
+    edits=[("(q, k, v, mask)", "(q, k, v, mask if mask is None else mask.unsqueeze(1))")],
+    observed="The masks given here already have 2 or 4 axes, and one more was inserted for the "
+    "heads.",
+    change="Pass `mask` on as it is: it has an axis for the heads, or broadcasts to them.",
 )
 MultiHeadAttention.mistake(
     "the mask loses its axis for the heads",
@@ -202,6 +234,17 @@ MultiHeadAttention.mistake(
     observed="Self-attention is right. With another memory the output blends vectors of the query "
     "itself, and with a memory of another length the shapes do not fit.",
     change="Project `memory` to get the values.",
+)
+MultiHeadAttention.mistake(
+    "`forward` takes query, key and value apart",
+    edits=[
+        ("memory: Tensor, mask", "memory: Tensor, value: Tensor, mask"),
+        ("self.value_projection(memory)", "self.value_projection(value)"),
+    ],
+    observed="It is called with `(query, memory, mask)`: what you take for the values is the mask, "
+    "or missing.",
+    change="Write `forward(self, query, memory, mask=None)`; keys and values both come from "
+    "`memory`.",
 )
 MultiHeadAttention.mistake(
     "queries and keys change places in the attention",
@@ -256,6 +299,12 @@ MultiHeadAttention.mistake(
     change="Each has its own: `query_projection`, `key_projection`, `value_projection`.",
 )
 MultiHeadAttention.mistake(
+    "the output goes through `value_projection` once more",
+    edits=[("self.output_projection(own", "self.value_projection(own")],
+    observed="The weights of `output_projection` have no influence.",
+    change="The merged heads go through `self.output_projection`.",
+)
+MultiHeadAttention.mistake(
     "the projections of queries and keys are swapped",
     edits=[
         ("self.query_projection(query)", "self.key_projection(query)"),
@@ -304,4 +353,12 @@ MultiHeadAttention.shares(
     softmax,
     "no gradient passes",
     edits=[("merge_heads(output))", "merge_heads(output)).detach()")],
+)
+MultiHeadAttention.mistake(
+    "queries and keys learn nothing: the weights are cut off from them",
+    edits=[("return weights @ value", "return weights.detach() @ value")],
+    observed="All results are right, but no gradient reaches `query_projection` and "
+    "`key_projection`.",
+    change="Keep a detached copy of the weights for pictures if you like, and go on with the "
+    "weights themselves.",
 )

@@ -13,7 +13,7 @@ from transformer_course.exercises.multi_head_attention.inputs import numbered
     reference=model.split_heads,
     cases=[
         Case((numbered(1, 3, 4), 2)),
-        Case((numbered(2, 3, 8), 4)),
+        Case((numbered(2, 5, 8), 4)),
         Case((numbered(3, 5, 12).double(), 2)),
         Case((numbered(2, 4, 12), 4)),
         Case((numbered(2, 3, 5), 1)),
@@ -33,8 +33,9 @@ from transformer_course.exercises.multi_head_attention.inputs import numbered
         ),
         Property(
             "no head mixes the positions: position 0 holds numbers of position 0 only",
-            lambda value, case: torch.equal(
-                value[:, :, 0].flatten(1).sort().values, case.inputs[0][:, 0]
+            lambda value, case: all(
+                torch.isin(mine, x[0]).all()
+                for mine, x in zip(value[:, :, 0], case.inputs[0], strict=True)
             ),
         ),
     ],
@@ -115,7 +116,9 @@ split_heads.mistake(
 )
 split_heads.mistake(
     "the number of heads and the width of a head are exchanged",
-    edits=[("heads, d_model // heads)", "d_model // heads, heads)")],
+    # `movedim` does what `transpose` does. It stands here because with other axes swapped as well
+    # this is the features dealt out in turn, which is then the likelier mistake.
+    edits=[("heads, d_model // heads).transpose(1, 2)", "d_model // heads, heads).movedim(2, 1)")],
     observed="With d_model = 8 and 4 heads you return 2 heads of width 4.",
     change="There are `heads` pieces, each `d_model // heads` wide.",
 )
@@ -136,8 +139,59 @@ split_heads.mistake(
 split_heads.mistake(
     "the length is cut instead of the vectors",
     edits=[
-        ("length, heads, d_model // heads).transpose(1, 2)", "heads, length // heads, d_model)")
+        (
+            "x.view(batch, length, heads, d_model // heads).transpose(1, 2)",
+            "torch.stack(x.chunk(heads, dim=1), dim=1)",
+        )
     ],
-    observed="With 4 positions and 4 heads each head gets one position, with all its features.",
+    observed="With 4 positions and 4 heads each head gets one position, with all its features. "
+    "`heads` need not even divide the length.",
     change="Every head sees every position: cut the last axis.",
+)
+split_heads.mistake(
+    "head h begins at number h instead of h * d_k: the heads overlap",
+    edits=[
+        (
+            "view(batch, length, heads, d_model // heads)",
+            "unfold(-1, d_model // heads, 1)[:, :, :heads]",
+        )
+    ],
+    observed="With two heads, head 1 of the vector 0 1 2 3 holds 1 and 2; it should hold 2 and 3.",
+    change="Begin where the head before ends: `x[..., h * d_k : (h + 1) * d_k]`.",
+)
+split_heads.mistake(
+    "the last head is missing: a loop ends one early",
+    edits=[(".transpose(1, 2)", ".transpose(1, 2)[:, :-1]")],
+    observed="Your result has one head too few.",
+    change="Go through all heads, `range(heads)`; the last piece ends at `d_model`.",
+)
+split_heads.mistake(
+    "all heads get the first piece",
+    edits=[
+        (
+            "view(batch, length, heads, d_model // heads)",
+            "view(batch, length, heads, d_model // heads)[:, :, :1].expand(-1, -1, heads, -1)",
+        )
+    ],
+    observed="All your heads are equal to head 0.",
+    change="Head h takes the numbers from `h * d_k` on: does your loop use h?",
+)
+split_heads.mistake(
+    "the heads stand in reverse order",
+    edits=[(".transpose(1, 2)", ".transpose(1, 2).flip(1)")],
+    observed="Your head 0 holds the last d_k numbers of each vector.",
+    change="Begin with the first d_k numbers.",
+)
+split_heads.mistake(
+    "the width of a head is not a whole number: `/` instead of `//`",
+    edits=[("// heads", "/ heads")],
+    observed="`/` makes a float of two whole numbers, even where nothing is left over, and torch "
+    "wants whole sizes.",
+    change="Write `d_model // heads`.",
+)
+split_heads.mistake(
+    "the width of a head is 64, as in the paper",
+    edits=[("length, heads, d_model // heads", "-1, heads, 64")],
+    observed="Vectors narrower than 64 cannot be cut so, and wider ones only if it happens to fit.",
+    change="Compute the width: `d_model // heads`.",
 )

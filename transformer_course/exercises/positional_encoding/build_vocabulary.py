@@ -87,6 +87,46 @@ build_vocabulary.mistake(
     change='The order is `"<pad>", "<bos>", "<eos>", "<unk>"`.',
 )
 build_vocabulary.mistake(
+    "the unknown token comes second",
+    edits=[
+        ('"<pad>", "<bos>"', '"<pad>", "<unk>", "<bos>"'),
+        ('"<eos>", "<unk>"', '"<eos>"'),
+    ],
+    observed="`<unk>` has id 1, `<bos>` has id 2 and `<eos>` has id 3.",
+    change='The order is `"<pad>", "<bos>", "<eos>", "<unk>"`.',
+)
+build_vocabulary.mistake(
+    "the padding token comes second",
+    edits=[
+        ('["<pad>", "<bos>"', '["<bos>"'),
+        ('"<bos>",', '"<bos>", "<pad>",'),
+    ],
+    observed="The padding has id 1.",
+    change='The order is `"<pad>", "<bos>", "<eos>", "<unk>"`.',
+)
+build_vocabulary.mistake(
+    "the begin and the end are called `<s>` and `</s>`",
+    edits=[("<bos>", "<s>"), ("<eos>", "</s>")],
+    observed="Your dictionary has no key `<bos>` and no key `<eos>`.",
+    change="Write `<bos>` (beginning of sentence) and `<eos>` (end of sentence).",
+)
+build_vocabulary.mistake(
+    "there are no tokens for begin and end",
+    edits=[('"<bos>", "<eos>", ', "")],
+    observed="`<bos>` and `<eos>` are missing.",
+    change='Begin the list with `"<pad>", "<bos>", "<eos>", "<unk>"`.',
+)
+build_vocabulary.mistake(
+    "all tokens are sorted by the alphabet, the special ones too",
+    edits=[
+        ("counts, key=lambda word: (-counts[word], word)", "counts"),
+        ("tokens = [", "tokens = sorted(["),
+        ("*words]", "*words])"),
+    ],
+    observed="Without any word `<bos>` has id 0, `<eos>` 1, `<pad>` 2 and `<unk>` 3.",
+    change="Sort the words alone, by their count first, and put the special tokens in front.",
+)
+build_vocabulary.mistake(
     "there is no token for unknown words",
     edits=[('"<unk>", *words', "*words")],
     observed="`<unk>` is missing: a word that training never showed would have no id.",
@@ -98,8 +138,10 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "the alphabet alone decides",
     edits=[("counts, key=lambda word: (-counts[word], word)", "counts")],
-    observed="The words stand in alphabetical order, however often they occur.",
-    change="Sort by the count first: `key=lambda word: (-counts[word], word)`.",
+    observed="The words stand in alphabetical order, however often they occur. A second `sort` "
+    "undoes the first one, and a list that is just being sorted looks empty to its own `count`.",
+    change="Count in a dictionary, and sort once, by the count first: "
+    "`key=lambda word: (-counts[word], word)`.",
 )
 build_vocabulary.mistake(
     "the rarest word comes first",
@@ -122,6 +164,12 @@ build_vocabulary.mistake(
     change="Leave it out, and sort by minus the count: `(-counts[word], word)`.",
 )
 build_vocabulary.mistake(
+    "capital letters are ignored in the alphabetical order",
+    edits=[("-counts[word], word)", "-counts[word], word.lower())")],
+    observed="Of `The`, `dog` and `owl`, which occur equally often, you put `The` last.",
+    change="Sort by the words as they are: `(-counts[word], word)`. Python puts capitals first.",
+)
+build_vocabulary.mistake(
     "the words are not sorted",
     edits=[("sorted(counts, key=lambda word: (-counts[word], word))", "[*counts]")],
     observed="The words stand in the order in which they were met.",
@@ -131,16 +179,50 @@ build_vocabulary.mistake(
 # What is counted
 
 build_vocabulary.mistake(
+    "the `return` stands inside the loop over the sentences",
+    edits=[
+        ("in sentences:", "in sentences[:1]:"),
+        ("    words =", "    if not sentences:\n        return None\n    words ="),
+    ],
+    observed="Words of the second sentence are missing, and for an empty list you return None.",
+    change="Count the words of all sentences first, then sort and return.",
+)
+build_vocabulary.mistake(
     "only the first sentence is read",
     edits=[("in sentences", "in sentences[:1]")],
-    observed="Words of the second sentence are missing. A `return` inside the loop does that.",
+    observed="Words of the second sentence are missing.",
     change="Count the words of all sentences first, then sort and return.",
+)
+build_vocabulary.mistake(
+    "the counts begin anew in each sentence",
+    edits=[
+        (
+            "    counts = {}\n    for sentence in sentences:\n",
+            "    for sentence in sentences:\n        counts = {}\n",
+        )
+    ],
+    observed="Only the words of the last sentence are there. Without any sentence there are no "
+    "counts at all, and Python raises a NameError.",
+    change="Make the empty `counts` once, before the loop over the sentences.",
+)
+build_vocabulary.mistake(
+    "begin and end are counted as words of each sentence",
+    edits=[("for word in sentence:", 'for word in ["<bos>", *sentence, "<eos>"]:')],
+    observed="`<bos>` and `<eos>` stand among the words, so their ids are not 1 and 2.",
+    change="Count the words alone; the special tokens have their ids already.",
 )
 build_vocabulary.mistake(
     "a word counts once in a sentence",
     edits=[("for word in sentence", "for word in set(sentence)")],
     observed="In `zebra zebra zebra` the zebra counts once.",
     change="Go through all words of a sentence, not through their set.",
+)
+build_vocabulary.mistake(
+    "letters are counted instead of words",
+    edits=[("for word in sentence:", 'for word in "".join(sentence):')],
+    observed="The keys of your dictionary are letters. `counter.update(word)` counts those of the "
+    "word.",
+    change="Count whole words: `counts[word] += 1`, or `counter.update(sentence)`.",
 )
 build_vocabulary.mistake(
     "capital letters are lost",
@@ -162,6 +244,41 @@ build_vocabulary.mistake(
     edits=[("enumerate(tokens)", "enumerate(tokens, start=1)")],
     observed="`<pad>` has id 1.",
     change="Count from 0, as `enumerate(tokens)` does.",
+)
+build_vocabulary.mistake(
+    "the words are numbered from 0 again",
+    edits=[("{token: number", "{token: number if number < 4 else number - 4")],
+    observed="The first four words have the ids of the special tokens.",
+    change="Number one list that holds both: `enumerate([*special, *words])`; or begin the words "
+    "at 4.",
+)
+build_vocabulary.mistake(
+    "the ids of the words begin at 3",
+    edits=[("{token: number", "{token: number if number < 4 else number - 1")],
+    observed="The first word has the id 3, which is that of `<unk>`.",
+    change="The special tokens have the ids 0 to 3: begin the words at 4.",
+)
+build_vocabulary.mistake(
+    "the ids of the words begin at 5",
+    edits=[("{token: number", "{token: number if number < 4 else number + 1")],
+    observed="No token has the id 4.",
+    change="The special tokens have the ids 0 to 3: begin the words at 4.",
+)
+build_vocabulary.mistake(
+    "a word takes a place for each time it occurs",
+    edits=[("sorted(counts", "sorted([word for sentence in sentences for word in sentence]")],
+    observed="Ids are skipped: in your list of tokens a frequent word stands several times, and "
+    "its last place counts.",
+    change="Put each word into the list once: sort the keys of `counts`, or a `set`.",
+)
+build_vocabulary.mistake(
+    "a word takes a place for each time it occurs, and the first one counts",
+    edits=[
+        ("sorted(counts", "sorted([word for sentence in sentences for word in sentence]"),
+        ("enumerate(tokens)", "reversed([*enumerate(tokens)])"),
+    ],
+    observed="Ids are skipped: in your list of tokens a frequent word stands several times.",
+    change="Put each word into the list once: sort the keys of `counts`, or a `set`.",
 )
 build_vocabulary.mistake(
     "the list of tokens is returned",

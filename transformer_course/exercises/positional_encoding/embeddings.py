@@ -19,14 +19,22 @@ def _embedding_gradient(module: nn.Module, ids: Tensor) -> Tensor:
     return torch.autograd.grad(output.sum(), table)[0]
 
 
-def _fresh_vectors(module: nn.Module, ids: Tensor) -> dict[str, float | bool]:
-    """Look at initial vectors: their standard deviation to one digit, and the padding."""
-    pad_id, words = ids[:1], ids[1:]
+def _fresh_vectors(module: nn.Module, ids: Tensor) -> dict[str, float | list[int]]:
+    """Look at initial vectors: mean and standard deviation, rounded, and where zeros stand."""
+    table = dict(module.named_parameters()).get("table.weight", torch.ones(1, 1))
+    words = ids[1:]
     with torch.no_grad():
+        vectors = module(words[None])
         return {
-            "standard deviation": round(module(words[None]).std().item(), 1),
-            "padding is zero": not module(pad_id[None]).any(),
+            "mean": round((vectors.mean() / vectors.std()).item(), 1),
+            "standard deviation": round(vectors.std().item(), 1),
+            "rows of zeros": _numbers(~table.any(dim=1)),
+            "columns of zeros": _numbers(~table.any(dim=0)),
         }
+
+
+def _numbers(mask: Tensor) -> list[int]:
+    return mask.nonzero().flatten().tolist()
 
 
 def _equal_ids_equal_vectors(value: Tensor, case: Case) -> bool:
@@ -55,7 +63,8 @@ _IDS = torch.tensor([[1, 5, 3, 3, 0], [4, 1, 1, 6, 2]])
             (torch.arange(2, 1000),),
             construct=(1000, 64, 2),
             observe=_fresh_vectors,
-            looks_at="a new module: standard deviation of the output 1.0, that of padding zero",
+            looks_at="a new module: mean 0 and standard deviation 1.0 of its output, zeros in row "
+            "`pad_id` of the table alone",
             inject=False,
         ),
     ],
@@ -115,6 +124,18 @@ Embeddings.mistake(
     change="Multiply by `math.sqrt(d_model)`.",
 )
 Embeddings.mistake(
+    "the root is that of the length",
+    edits=[("self.table.embedding_dim", "ids.shape[1]")],
+    observed="The factor changes with the number of words in a sentence.",
+    change="Multiply by `math.sqrt(d_model)`; d_model is the last axis of what is looked up.",
+)
+Embeddings.mistake(
+    "`d_model` is not kept for `forward`",
+    edits=[("self.table.embedding_dim", "d_model")],
+    observed="NameError: `d_model` is an argument of `__init__`, and `forward` does not know it.",
+    change="Keep it in `__init__`, `self.d_model = d_model`, and use `self.d_model`.",
+)
+Embeddings.mistake(
     "the table starts as N(0, 1)",
     edits=[
         (
@@ -134,6 +155,33 @@ Embeddings.mistake(
     change="Use the root: `std=d_model**-0.5`; 1 / d_model is the variance.",
 )
 Embeddings.mistake(
+    "1/sqrt(d_model) is the mean of the table instead of its standard deviation",
+    edits=[("std=d_model**-0.5", "mean=d_model**-0.5")],
+    observed="In a new module of width 64 the output has mean 1 and standard deviation 8.",
+    change="Name the argument: `nn.init.normal_(self.table.weight, std=d_model**-0.5)`; the mean "
+    "comes before it.",
+)
+Embeddings.mistake(
+    "the standard deviation is sqrt(d_model)",
+    edits=[("d_model**-0.5", "d_model**0.5")],
+    observed="In a new module of width 64 the output has standard deviation 64, not 1.",
+    change="Mind the minus: `std=d_model**-0.5`.",
+)
+Embeddings.mistake(
+    "the standard deviation is 0.02",
+    edits=[("std=d_model**-0.5", "std=0.02")],
+    observed="In a new module of width 64 the output has standard deviation 0.2, not 1.",
+    change="Initialise with `std=d_model**-0.5`, whatever other programs do.",
+)
+Embeddings.mistake(
+    "the table starts with uniform numbers between -0.1 and 0.1",
+    edits=[
+        ("normal_(self.table.weight, std=d_model**-0.5)", "uniform_(self.table.weight, -0.1, 0.1)")
+    ],
+    observed="In a new module of width 64 the output has standard deviation 0.5, not 1.",
+    change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`.",
+)
+Embeddings.mistake(
     "the table starts with Xavier's bounds",
     edits=[("normal_(self.table.weight, std=d_model**-0.5)", "xavier_uniform_(self.table.weight)")],
     observed="In a new module of 1000 words the output has standard deviation 0.3, not 1: those "
@@ -143,33 +191,71 @@ Embeddings.mistake(
 Embeddings.mistake(
     "the initialisation fills the padding row",
     edits=[("        with torch.no_grad():\n            self.table.weight[pad_id] = 0\n", "")],
-    observed="In a new module the vector of the padding is not zero.",
+    observed="In a new module row `pad_id` of the table is not zero.",
     change="Set row `pad_id` to zero after `nn.init.normal_`, within `torch.no_grad()`.",
+)
+Embeddings.mistake(
+    "column `pad_id` is set to zero instead of the row",
+    edits=[("weight[pad_id]", "weight[:, pad_id]")],
+    observed="In a new module one dimension is zero for all words, and the padding row is not.",
+    change="Rows are words: `self.table.weight[pad_id] = 0`.",
 )
 Embeddings.mistake(
     "the padding row is trained",
     edits=[(", padding_idx=pad_id", "")],
     observed="The padding row gets a gradient, so it would not stay zero.",
-    change="Give `nn.Embedding` the argument `padding_idx=pad_id`.",
+    change="Give `nn.Embedding` the argument `padding_idx=pad_id`, and call the table, "
+    "`self.table(ids)`: `self.table.weight[ids]` does not know of the padding.",
 )
 Embeddings.mistake(
     "the padding is always id 0",
+    edits=[("padding_idx=pad_id", "padding_idx=0"), ("weight[pad_id]", "weight[0]")],
+    observed="With another `pad_id`, row 0 is zero and gets no gradient, but not the padding row.",
+    change="Use the argument: `padding_idx=pad_id`, and row `pad_id` of the table.",
+)
+Embeddings.mistake(
+    "`padding_idx` is 0 whatever `pad_id` is",
     edits=[("padding_idx=pad_id", "padding_idx=0")],
     observed="With another `pad_id`, row 0 gets no gradient and the padding row does.",
     change="Pass the argument on: `padding_idx=pad_id`.",
 )
 Embeddings.mistake(
+    "row 0 is set to zero whatever `pad_id` is",
+    edits=[("weight[pad_id]", "weight[0]")],
+    observed="In a new module row 0 of the table is zero, and row `pad_id` is not.",
+    change="Set row `pad_id` to zero.",
+)
+Embeddings.mistake(
     "the sizes of the table are swapped",
-    edits=[("vocab, d_model, padding_idx", "d_model, vocab, padding_idx")],
+    edits=[
+        ("vocab, d_model, padding_idx", "d_model, vocab, padding_idx"),
+        ("self.table.embedding_dim", "self.table.num_embeddings"),
+    ],
     observed="`table.weight` has shape (d_model, vocab).",
     change="Rows are words: `nn.Embedding(vocab, d_model)`.",
+)
+Embeddings.mistake(
+    "the table is an `nn.Parameter` and not an `nn.Embedding`",
+    edits=[
+        (
+            "nn.Embedding(vocab, d_model, padding_idx=pad_id)",
+            "nn.Parameter(torch.empty(vocab, d_model))",
+        ),
+        ("normal_(self.table.weight", "normal_(self.table"),
+        ("self.table.weight[pad_id]", "self.table[pad_id]"),
+        ("self.table(ids)", "self.table[ids]"),
+        ("self.table.embedding_dim", "self.table.shape[1]"),
+    ],
+    observed="Your parameter is named `table`, that of an embedding `table.weight`.",
+    change="Make the table with `nn.Embedding(vocab, d_model, padding_idx=pad_id)`, which also "
+    "keeps the padding row out of training.",
 )
 Embeddings.mistake(
     "the table does not learn",
     edits=[("self.table(ids)", "self.table(ids).detach()")],
     observed="No gradient reaches `table.weight`.",
     change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False` in "
-    "`forward`.",
+    "`forward`; `nn.Embedding.from_pretrained` needs `freeze=False`.",
 )
 Embeddings.mistake(
     "the batch and the length are swapped",

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.cases import Case, Property, gradients, vectors
 
 
 def _spread(module: nn.Module, x: Tensor) -> dict[str, Tensor]:
@@ -15,16 +15,24 @@ def _spread(module: nn.Module, x: Tensor) -> dict[str, Tensor]:
     return {"smallest": calls.amin(dim=0), "largest": calls.amax(dim=0)}
 
 
+def _gradient_of_x(module: nn.Module, x: Tensor) -> Tensor:
+    return gradients(lambda x: module(x), x)  # without those of the parameters
+
+
 CASES = [
-    Case((vectors(2, 3, 4),), construct=(4, 5, 0.1)),
+    Case((vectors(2, 3, 4),), construct=(4, 6, 0.1)),
     Case((vectors(3, 5, 6),), construct=(6, 20, 0.1)),
-    Case((vectors(2, 7, 4),), construct=(4, 7, 0.0)),
+    Case((vectors(2, 8, 4),), construct=(4, 8, 0.0)),
 ]
-
-
-TRAINING = Case(
+GRADIENT = Case(
     (vectors(2, 3, 4),),
-    construct=(4, 5, 0.25),
+    construct=(4, 6, 0.1),
+    observe=_gradient_of_x,
+    looks_at="the gradient of x",
+)
+TRAINING = Case(
+    (vectors(2, 4, 4),),
+    construct=(4, 6, 0.25),
     observe=_spread,
     looks_at="smallest and largest values of 64 calls in training mode, dropout 0.25",
     training=True,

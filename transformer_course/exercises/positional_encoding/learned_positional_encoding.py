@@ -6,7 +6,12 @@ from torch import Tensor, nn
 from transformer_course import model
 from transformer_course.checker.cases import Case, vectors
 from transformer_course.checker.exercise import exercise
-from transformer_course.exercises.positional_encoding.inputs import CASES, PROPERTIES, TRAINING
+from transformer_course.exercises.positional_encoding.inputs import (
+    CASES,
+    GRADIENT,
+    PROPERTIES,
+    TRAINING,
+)
 from transformer_course.exercises.positional_encoding.sinusoidal_positional_encoding import (
     SinusoidalPositionalEncoding,
 )
@@ -28,10 +33,11 @@ def _table_gradient(module: nn.Module, x: Tensor) -> Tensor:
         *CASES,
         Case(
             (vectors(2, 3, 4),),
-            construct=(4, 5, 0.1),
+            construct=(4, 6, 0.1),
             observe=_table_gradient,
             looks_at="the gradient of `encoding.weight`",
         ),
+        GRADIENT,
         TRAINING,
     ],
     properties=PROPERTIES,
@@ -62,7 +68,8 @@ class LearnedPositionalEncoding(nn.Module):
 LearnedPositionalEncoding.mistake(
     "the table does not learn",
     edits=[("self.encoding(position)", "self.encoding(position).detach()")],
-    observed="No gradient reaches `encoding.weight`: its vectors would stay random for ever.",
+    observed="No gradient reaches `encoding.weight`: its vectors would stay for ever what they are "
+    "at the start.",
     change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False`.",
 )
 LearnedPositionalEncoding.mistake(
@@ -71,22 +78,23 @@ LearnedPositionalEncoding.mistake(
     observed="The row of position 0 gets no gradient.",
     change="Leave `padding_idx` out: position 0 is the first word.",
 )
-
-# Positions that a table with too few rows lacks are left out: a slice of it leaves them out too.
 LearnedPositionalEncoding.mistake(
-    "the sizes of the table are swapped",
+    "the table is an `nn.Parameter` and not an `nn.Embedding`",
     edits=[
-        ("nn.Embedding(max_len, d_model", "nn.Embedding(d_model, max_len"),
-        ("device=x.device)", "device=x.device)[: self.encoding.num_embeddings]"),
+        ("nn.Embedding(max_len, d_model)", "nn.Parameter(torch.randn(max_len, d_model))"),
+        ("self.encoding(position)", "self.encoding[position]"),
     ],
-    observed="`encoding.weight` has shape (d_model, max_len).",
-    change="Rows are positions: `nn.Embedding(max_len, d_model)`.",
+    observed="Your parameter is named `encoding`, that of an embedding `encoding.weight`.",
+    change="Make the table with `nn.Embedding(max_len, d_model)`.",
 )
 LearnedPositionalEncoding.mistake(
-    "x is looked up instead of the positions",
-    edits=[("self.encoding(position)", "self.encoding(x)")],
-    observed="`nn.Embedding` wants whole numbers, and x holds vectors.",
-    change="Look up positions: `self.encoding(torch.arange(x.shape[1]))`.",
+    "a new table is made in every call",
+    edits=[
+        ("self.encoding = nn.Embedding(max_len, d_model)", "self.sizes = max_len, d_model"),
+        ("self.encoding(position)", "nn.Embedding(*self.sizes)(position)"),
+    ],
+    observed="A new module has no parameter: what a call makes is random, and never trained.",
+    change="Make the table once, in `__init__`.",
 )
 LearnedPositionalEncoding.mistake(
     "every position gets the row of position 0",
@@ -100,9 +108,62 @@ LearnedPositionalEncoding.shares(
     edits=[("x.shape[1]", "x.shape[0]"), ("device=x.device)", "device=x.device)[:, None]")],
 )
 LearnedPositionalEncoding.shares(
-    SinusoidalPositionalEncoding, "the number of rows is the batch size"
+    SinusoidalPositionalEncoding,
+    "the first row is skipped",
+    edits=[("torch.arange(", "1 + torch.arange(")],
 )
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "the number of rows is the width")
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "there is no dropout",
+    "dropout acts on the encoding only",
+    "dropout acts on x only",
+    "dropout acts on both before they are added",
+    "x itself is missing",
+    "the rows of the table are returned, without x",
+    "x is multiplied by sqrt(d_model)",
+    "x is changed in place",
+    "dropout stays on in eval mode",
+    "the probability of dropout is not used",
+    "the encoding is appended instead of added",
+    "the encoding is multiplied instead of added",
+    "no gradient passes",
+    "dropout acts twice, on x and on the sum",
+    "the probability of keeping is used as that of dropping",
+    "the number of rows is the width",
+)
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "dropout acts twice, on the encoding and on the sum",
+    edits=[("self.encoding(position)", "self.dropout(self.encoding(position))")],
+)
+
+LearnedPositionalEncoding.mistake(
+    "the rows are multiplied by sqrt(d_model)",
+    edits=[("self.encoding(position)", "self.encoding(position) * x.shape[-1] ** 0.5")],
+    observed="What you add is sqrt(d_model) times what the table holds.",
+    change="Leave the factor out: it belongs to the embeddings of the words.",
+)
+
+# What mostly stops with an exception
+
+LearnedPositionalEncoding.mistake(
+    "the sizes of the table are swapped",
+    edits=[("nn.Embedding(max_len, d_model", "nn.Embedding(d_model, max_len")],
+    observed="`encoding.weight` has shape (d_model, max_len).",
+    change="Rows are positions: `nn.Embedding(max_len, d_model)`.",
+)
+LearnedPositionalEncoding.mistake(
+    "x is looked up instead of the positions",
+    edits=[("self.encoding(position)", "self.encoding(x)")],
+    observed="`nn.Embedding` wants whole numbers, and x holds vectors.",
+    change="Look up positions: `self.encoding(torch.arange(x.shape[1]))`.",
+)
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the number of rows is the batch size",
+    "the arguments `max_len` and `dropout` are swapped",
+    "`self.dropout` is a number and not a module",
+)
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
     "the whole table is added",
@@ -115,27 +176,16 @@ LearnedPositionalEncoding.shares(
 )
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
-    "the first row is skipped",
-    edits=[("torch.arange(", "1 + torch.arange(")],
-)
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "x itself is missing")
-LearnedPositionalEncoding.shares(
-    SinusoidalPositionalEncoding, "the encoding is appended instead of added"
-)
-LearnedPositionalEncoding.shares(
-    SinusoidalPositionalEncoding, "the encoding is multiplied instead of added"
+    "one row too few",
+    edits=[("x.shape[1],", "x.shape[1] - 1,")],
 )
 LearnedPositionalEncoding.shares(
     SinusoidalPositionalEncoding,
-    "x is multiplied by sqrt(d_model)",
-    "there is no dropout",
-    "dropout acts on x only",
-    "dropout acts on the encoding only",
+    "one row too many",
+    edits=[("x.shape[1],", "x.shape[1] + 1,")],
 )
 LearnedPositionalEncoding.shares(
-    SinusoidalPositionalEncoding, "dropout acts on both before they are added"
-)
-LearnedPositionalEncoding.shares(SinusoidalPositionalEncoding, "dropout stays on in eval mode")
-LearnedPositionalEncoding.shares(
-    SinusoidalPositionalEncoding, "the probability of dropout is not used"
+    SinusoidalPositionalEncoding,
+    "the rows are lined up with the sentences",
+    edits=[("device=x.device)", "device=x.device)[:, None]")],
 )

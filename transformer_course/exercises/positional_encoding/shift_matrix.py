@@ -1,6 +1,6 @@
 """The matrix that moves an encoding by some positions."""
 
-import math  # noqa: F401 (a mistake takes its logarithm)
+import math  # noqa: F401 (a mistake takes a logarithm)
 
 import torch
 from torch import Tensor
@@ -14,14 +14,14 @@ from transformer_course.exercises.positional_encoding.wavelengths import wavelen
 
 def _moves_every_position(matrix: Tensor, case: Case) -> bool:
     offset, d_model = case.inputs
-    encoding = model.sinusoidal_encoding(20, d_model)
+    encoding = model.sinusoidal_encoding(15 + max(offset, 0), d_model)
     moved = encoding[5:15] @ matrix.float().T
     return torch.allclose(moved, encoding[5 + offset : 15 + offset], atol=1e-4)
 
 
 @exercise(
     reference=model.shift_matrix,
-    cases=[Case((2, 4)), Case((1, 4)), Case((-2, 6)), Case((0, 6)), Case((1, 8))],
+    cases=[Case((2, 4)), Case((1, 4)), Case((-2, 6)), Case((0, 6)), Case((1, 8)), Case((40, 4))],
     properties=[
         Property("it moves positions 5 to 14 by the offset", _moves_every_position),
         Property(
@@ -68,6 +68,12 @@ shift_matrix.mistake(
     change="Put the minus before the lower left sine: cos(a + b) = cos b cos a - sin b sin a.",
 )
 shift_matrix.mistake(
+    "both sines have a minus sign",
+    edits=[("[cos, sin, -sin, cos]", "[cos, -sin, -sin, cos]")],
+    observed="Both sines in your blocks have the same sign, so lengths change.",
+    change="Put the minus before the lower left sine only.",
+)
+shift_matrix.mistake(
     "the minus sign stands before a cosine",
     edits=[("-sin, cos]", "sin, -cos]")],
     observed="Offset 0 should change nothing, but your matrix then flips every second dimension.",
@@ -78,6 +84,38 @@ shift_matrix.mistake(
     edits=[("[cos, sin, -sin, cos]", "[sin, cos, -cos, sin]")],
     observed="Offset 0 should give ones on the diagonal; yours gives zeros there.",
     change="Put the cosines on the diagonal: `[[cos, sin], [-sin, cos]]`.",
+)
+shift_matrix.mistake(
+    "the lower right corner of the blocks is a sine",
+    edits=[("-sin, cos]", "-sin, sin]")],
+    observed="Offset 0 should give ones on the diagonal; every second of yours is 0.",
+    change="Put cosines into both corners of the diagonal: `[[cos, sin], [-sin, cos]]`.",
+)
+shift_matrix.mistake(
+    "a negative offset does nothing",
+    edits=[("offset * frequency", "max(offset, 0) * frequency")],
+    observed="Offset -2 gives a matrix that changes nothing; `range(-2)` is empty.",
+    change="Rotate by `offset * frequency[i]`, which is negative for a negative offset.",
+)
+shift_matrix.mistake(
+    "the sign of the offset is lost",
+    edits=[("offset * frequency", "abs(offset) * frequency")],
+    observed="Offset -2 gives the matrix of offset 2.",
+    change="Rotate by `offset * frequency[i]`, which is negative for a negative offset.",
+)
+shift_matrix.mistake(
+    "angles are divided by 2 pi",
+    edits=[("angle = offset", "angle = 1 / (2 * math.pi) * offset")],
+    observed="Your angles count turns, those of sine and cosine are radians: with offset 1 the "
+    "first corner is .987 instead of .540.",
+    change="The angle is `offset * frequency[i]`, which is `2 * math.pi * offset / wavelength[i]`.",
+)
+shift_matrix.mistake(
+    "angles are multiplied by 2 pi",
+    edits=[("angle = offset", "angle = 2 * math.pi * offset")],
+    observed="Your first block changes nothing, whatever the offset: a whole turn for each "
+    "position.",
+    change="Leave 2 pi out: the angle is the offset times the frequency, in radians.",
 )
 shift_matrix.mistake(
     "the offset is not used",
@@ -107,6 +145,51 @@ shift_matrix.mistake(
     change="Put a 2 x 2 block on the diagonal for each pair: columns 2i and 2i + 1.",
 )
 shift_matrix.mistake(
+    "block i stands at row i instead of row 2i, so that blocks overlap",
+    edits=[
+        (
+            "return torch.block_diag(*blocks)",
+            "matrix = torch.zeros(d_model, d_model)\n"
+            "    for row, block in enumerate(blocks):\n"
+            "        matrix[row : row + 2, row : row + 2] = block\n"
+            "    return matrix",
+        )
+    ],
+    observed="The lower right of your matrix is empty, and pairs are mixed.",
+    change="Pair i has the rows and columns 2i and 2i + 1.",
+)
+shift_matrix.mistake(
+    "the sines connect every dimension with the next one",
+    edits=[
+        (
+            "torch.block_diag(*blocks)",
+            "(cos.repeat_interleave(2).diag() + sin.repeat_interleave(2)[:-1].diag(1) - "
+            "sin.repeat_interleave(2)[:-1].diag(-1))",
+        )
+    ],
+    observed="Your second diagonals are full. Between dimensions 1 and 2, which belong to "
+    "different pairs, there should be a 0.",
+    change="Leave every second number there at 0: only dimensions 2i and 2i + 1 belong together.",
+)
+shift_matrix.mistake(
+    "the last block stays 0",
+    edits=[("    return", "    blocks[-1] = 0\n    return")],
+    observed="The last two rows are 0: a loop that ends early leaves out the last pair.",
+    change="There are d_model / 2 pairs: `range(d_model // 2)` goes up to the last one.",
+)
+shift_matrix.mistake(
+    "the last pair is not rotated",
+    edits=[("    return", "    blocks[-1] = torch.eye(2)\n    return")],
+    observed="The last block is [[1, 0], [0, 1]]: a loop that ends early leaves out the last pair.",
+    change="There are d_model / 2 pairs: `range(d_model // 2)` goes up to the last one.",
+)
+shift_matrix.mistake(
+    "the fractions are cut off",
+    edits=[("block_diag(*blocks)", "block_diag(*blocks).trunc()")],
+    observed="Your matrix holds whole numbers only: it was made for them.",
+    change="Fill a matrix of floating-point numbers, such as `torch.zeros(d_model, d_model)`.",
+)
+shift_matrix.mistake(
     "the blocks are not put together",
     edits=[("torch.block_diag(*blocks)", "blocks")],
     observed="Your result has shape (d_model / 2, 2, 2).",
@@ -124,12 +207,42 @@ shift_matrix.shares(
     "the exponent is doubled twice",
     "pairs are counted from 1",
     "the exponents reach 1",
-    "the exponent is rounded down to 0",
+    "all pairs have the frequency of the first",
 )
 shift_matrix.shares(sinusoidal_encoding, "multiplied by 10000 ** (2i / d_model) instead of divided")
+shift_matrix.mistake(
+    "all pairs but the first stand still",
+    edits=[
+        ("1 / 10000.0", "torch.exp(-10000.0"),
+        ("** (2", "* (2"),
+        ("/ d_model)\n", "/ d_model))\n"),
+    ],
+    observed="All blocks but the first change nothing: their frequency is 0.",
+    change="The frequency is `torch.exp(-math.log(10000) * 2 * i / d_model)`: is the logarithm "
+    "there, and is the exponent divided by d_model?",
+)
 shift_matrix.shares(
     wavelengths,
-    "the logarithm of 10000 is missing",
     "the logarithm has base 10",
     "the base is 1000",
+)
+shift_matrix.mistake(
+    "the power is missing: 10000 is a factor",
+    edits=[("10000.0 ** (", "10000.0 * (")],
+    observed="The first block changes nothing: pair 0, the fastest, stands still.",
+    change="Raise 10000 to the power: `10000 ** (2 * i / d_model)`.",
+)
+shift_matrix.shares(
+    wavelengths,
+    "the base is 100000",
+    "the exponent is (2i + 1) / d_model",
+    "the power is divided by d_model instead of the exponent",
+    "the width is always taken as 512",
+)
+shift_matrix.mistake(
+    "the exponent stands without parentheses",
+    edits=[("(2 * i / d_model)", "2 * i / d_model")],
+    observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
+    change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
+    unless=r"(?s)\A(?=.)(?!.*(\*\*|pow))",
 )

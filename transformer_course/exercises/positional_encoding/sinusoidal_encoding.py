@@ -1,6 +1,7 @@
 """The table of sines and cosines that says where a token stands."""
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -11,9 +12,23 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.positional_encoding.wavelengths import wavelengths
 
 
+def _first_pairs(code: Callable, length: int, d_model: int) -> Tensor:
+    """Leave out pairs whose angles, where they are multiplied, hold too few digits."""
+    result = code(length, d_model)
+    return result[..., :4] if getattr(result, "ndim", 0) else result  # NumPy's too
+
+
 @exercise(
     reference=model.sinusoidal_encoding,
-    cases=[Case((2, 4)), Case((3, 4)), Case((4, 4)), Case((3, 6)), Case((2, 8)), Case((9, 4))],
+    cases=[
+        Case((2, 4)),
+        Case((3, 4)),
+        Case((4, 4)),
+        Case((3, 6)),
+        Case((2, 8)),
+        Case((40, 4)),
+        Case((5, 16), observe=_first_pairs, looks_at="the first two pairs"),
+    ],
     properties=[
         Property(
             "row 0 is 0, 1, 0, 1, ...",
@@ -67,6 +82,18 @@ sinusoidal_encoding.mistake(
     change="Put the cosine into the odd columns (1, 3, ...).",
 )
 sinusoidal_encoding.mistake(
+    "there is a cosine in every column",
+    edits=[("angle.sin()", "angle.cos()")],
+    observed="Row 0 holds ones only; it should be 0, 1, 0, 1, ....",
+    change="Put the sine into the even columns (0, 2, ...).",
+)
+sinusoidal_encoding.mistake(
+    "the cosine overwrites the sine",
+    edits=[("torch.empty", "torch.zeros"), ("[:, 1::2]", "[:, 0::2]")],
+    observed="The even columns hold cosines, and the odd ones are never filled.",
+    change="Put the cosine into the odd columns: `encoding[:, 1::2]`.",
+)
+sinusoidal_encoding.mistake(
     "all sines stand in the left half and all cosines in the right half",
     edits=[("[:, 0::2]", "[:, : d_model // 2]"), ("[:, 1::2]", "[:, d_model // 2 :]")],
     observed="Row 0 is 0 ... 0, 1 ... 1; it should be 0, 1, 0, 1, ....",
@@ -82,6 +109,18 @@ sinusoidal_encoding.mistake(
     ],
     observed="Row 0 is all sines, row 1 all cosines: `[0::2]` picks rows.",
     change="Fill columns: `encoding[:, 0::2]` and `encoding[:, 1::2]`.",
+)
+sinusoidal_encoding.mistake(
+    "sines and cosines are stacked along the first axis, and a reshape mixes the positions",
+    edits=[
+        (
+            "return encoding",
+            "return torch.stack([angle.sin(), angle.cos()]).reshape(length, d_model)",
+        )
+    ],
+    observed="Row 0 holds sines only, the last row cosines only: a reshape takes the numbers as "
+    "they lie, first all sines, then all cosines.",
+    change="Stack along the last axis, `torch.stack([...], dim=-1)`, before you reshape.",
 )
 sinusoidal_encoding.mistake(
     "positions are counted from 1",
@@ -101,6 +140,19 @@ sinusoidal_encoding.mistake(
     edits=[("angle = position", "angle = 2 * math.pi * position")],
     observed="Columns 0 and 1 are 0 and 1 in every row: a whole turn for each position.",
     change="Leave 2 pi out: the angle is the position times the frequency, in radians.",
+)
+sinusoidal_encoding.mistake(
+    "angles are divided by 2 pi",
+    edits=[("angle = position", "angle = 1 / (2 * math.pi) * position")],
+    observed="Column 0 is the sine of the position / 6.283, not of the position.",
+    change="The angle is the position times the frequency, in radians; or 2 pi times the position, "
+    "divided by the wavelength.",
+)
+sinusoidal_encoding.mistake(
+    "the angles are rounded down",
+    edits=[("position * frequency", "(position * frequency).floor()")],
+    observed="Columns 0 and 1 are right; in the others an angle below 1 is 0.",
+    change="Divide with `/`; `//` rounds down to whole numbers.",
 )
 sinusoidal_encoding.mistake(
     "sine and cosine of a pair have different frequencies",
@@ -135,7 +187,7 @@ sinusoidal_encoding.shares(
     "the exponent is doubled twice",
     "pairs are counted from 1",
     "the exponents reach 1",
-    "the exponent is rounded down to 0",
+    "all pairs have the frequency of the first",
 )
 sinusoidal_encoding.mistake(
     "multiplied by 10000 ** (2i / d_model) instead of divided",
@@ -143,9 +195,112 @@ sinusoidal_encoding.mistake(
     observed="Later pairs turn faster and faster, so neighbouring positions differ wildly.",
     change="Divide by it, or give the exponent a minus sign.",
 )
+sinusoidal_encoding.mistake(
+    "all pairs but the first stand still",
+    edits=[
+        ("1 / 10000.0", "torch.exp(-10000.0"),
+        ("** (2", "* (2"),
+        ("/ d_model)\n", "/ d_model))\n"),
+    ],
+    observed="Columns 2 and 3 are 0 and 1 in every row: their frequency is 0.",
+    change="The frequency is `torch.exp(-math.log(10000) * 2 * i / d_model)`: is the logarithm "
+    "there, and is the exponent divided by d_model?",
+)
 sinusoidal_encoding.shares(
     wavelengths,
-    "the logarithm of 10000 is missing",
     "the logarithm has base 10",
     "the base is 1000",
+)
+sinusoidal_encoding.mistake(
+    "the power is missing: 10000 is a factor",
+    edits=[("10000.0 ** (", "10000.0 * (")],
+    observed="Columns 0 and 1 are 0 and 1 in every row: pair 0, the fastest, stands still.",
+    change="Raise 10000 to the power: `10000 ** (2 * i / d_model)`.",
+)
+sinusoidal_encoding.shares(
+    wavelengths,
+    "the base is 100000",
+    "the exponent is (2i + 1) / d_model",
+    "the power is divided by d_model instead of the exponent",
+    "the width is always taken as 512",
+)
+sinusoidal_encoding.mistake(
+    "the exponent stands without parentheses",
+    edits=[("(2 * i / d_model)", "2 * i / d_model")],
+    observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
+    change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
+    unless=r"(?s)\A(?=.)(?!.*(\*\*|pow))",
+)
+
+# Rows and columns
+
+sinusoidal_encoding.mistake(
+    "the row of the last position stays 0",
+    edits=[("return encoding", "encoding[-1] = 0\n    return encoding")],
+    observed="A loop that ends early leaves the last row at 0.",
+    change="Positions go up to length - 1: `range(length)` holds them all.",
+)
+sinusoidal_encoding.mistake(
+    "the last pair of columns stays 0",
+    edits=[("return encoding", "encoding[:, -2:] = 0\n    return encoding")],
+    observed="A loop that ends early leaves the last two columns at 0.",
+    change="There are d_model / 2 pairs: `range(d_model // 2)` goes up to the last one.",
+)
+sinusoidal_encoding.mistake(
+    "position 0 is set to zero, as if it were padding",
+    edits=[("return encoding", "encoding[0] = 0\n    return encoding")],
+    observed="Row 0 holds zeros only; it should be 0, 1, 0, 1, ....",
+    change="Leave row 0 as it is: position 0 is the first word.",
+)
+sinusoidal_encoding.mistake(
+    "pair i stands in columns i and i + 1, so that pairs overlap",
+    edits=[
+        (
+            "return encoding",
+            "encoding.zero_()\n"
+            "    for pair in range(d_model // 2):\n"
+            "        encoding[:, pair] = angle[:, pair].sin()\n"
+            "        encoding[:, pair + 1] = angle[:, pair].cos()\n"
+            "    return encoding",
+        )
+    ],
+    observed="Each pair overwrites the cosine of the pair before, and the last columns stay 0.",
+    change="Pair i has the columns 2i and 2i + 1.",
+)
+sinusoidal_encoding.mistake(
+    "the last position is missing",
+    edits=[("return encoding", "return encoding[:-1]")],
+    observed="You return length - 1 rows.",
+    change="Positions go from 0 to length - 1: `torch.arange(length)`.",
+)
+sinusoidal_encoding.mistake(
+    "the fractions are cut off",
+    edits=[("torch.empty(length, d_model)", "torch.empty(length, d_model, dtype=torch.long)")],
+    observed="You return zeros and ones only: the tensor that you fill holds whole numbers.",
+    change="Fill a tensor of floating-point numbers, such as `torch.zeros(length, d_model)`.",
+)
+sinusoidal_encoding.mistake(
+    "the positions are not turned into a column",
+    edits=[("[:, None]", "")],
+    observed="Positions and frequencies both lie in a row, so they are multiplied one by one, "
+    "which fits only where there are as many of both.",
+    change="Make the positions a column: `torch.arange(length)[:, None]`.",
+)
+sinusoidal_encoding.mistake(
+    "positions and frequencies both lie in a row",
+    edits=[
+        ("[:, None]", ""),
+        ("return encoding", "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)"),
+    ],
+    observed="They are multiplied one by one, which fits only where there are as many of both.",
+    change="Make the positions a column: `torch.arange(length)[:, None]`.",
+)
+sinusoidal_encoding.mistake(
+    "`length` and `d_model` are swapped among the arguments",
+    edits=[
+        ("length: int, d_model: int", "d_model: int, length: int"),
+        ("torch.arange(d_model // 2)", "torch.arange(0, d_model, 2) / 2"),
+    ],
+    observed="Asked for 2 positions of width 4, you return 4 positions of width 2.",
+    change="Put `length` first: `def sinusoidal_encoding(length, d_model)`.",
 )

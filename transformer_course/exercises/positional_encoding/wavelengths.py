@@ -63,6 +63,24 @@ wavelengths.mistake(
     change="Divide 2 pi by what you return.",
 )
 wavelengths.mistake(
+    "2 pi is multiplied by the frequency instead of divided",
+    edits=[("2 * math.pi / frequency", "2 * math.pi * frequency")],
+    observed="Your numbers fall from 6.283; the slower a pair turns, the longer its wavelength.",
+    change="Divide 2 pi by the frequency: `2 * math.pi / frequency`; or give the exponent a plus.",
+)
+wavelengths.mistake(
+    "a full turn is taken as pi",
+    edits=[("2 * math.pi / frequency", "math.pi / frequency")],
+    observed="Your first wavelength is 3.142: half a turn.",
+    change="A full turn is 2 pi: `2 * math.pi / frequency`.",
+)
+wavelengths.mistake(
+    "a full turn is taken as 360 degrees",
+    edits=[("2 * math.pi / frequency", "360 / frequency")],
+    observed="Your first wavelength is 360; sine and cosine take radians.",
+    change="A full turn is 2 pi: `2 * math.pi / frequency`.",
+)
+wavelengths.mistake(
     "turns for each position instead of positions for each turn",
     edits=[("2 * math.pi / frequency", "frequency / (2 * math.pi)")],
     observed="Your first number is 0.159 = 1 / 6.283.",
@@ -79,6 +97,42 @@ wavelengths.mistake(
     edits=[("torch.arange(d_model // 2)", "torch.arange(d_model)")],
     observed="You return d_model numbers, and they reach beyond 2 pi * 10000.",
     change="Let `i` run over the pairs: 0 .. d_model / 2 - 1.",
+)
+wavelengths.mistake(
+    "there is a wavelength for each dimension",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(d_model) / 2")],
+    observed="You return d_model numbers, all different.",
+    change="Return one for each pair: the exponents are 0, 2 / d_model, 4 / d_model and so on.",
+)
+wavelengths.mistake(
+    "the last wavelength stays 0",
+    edits=[("return 2", "frequency[-1] = math.inf\n    return 2")],
+    observed="All numbers but the last may be right; a loop that ends early leaves it at 0.",
+    change="There are d_model / 2 pairs: `range(d_model // 2)` goes up to the last one.",
+)
+wavelengths.mistake(
+    "the last pair is missing",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2 - 1)")],
+    observed="You return one number too few.",
+    change="There are d_model / 2 pairs: 0 .. d_model / 2 - 1, the last one included.",
+)
+wavelengths.mistake(
+    "the first pair is missing",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(1, d_model // 2)")],
+    observed="You return one number too few, and the wavelength 6.283 is not among them.",
+    change="Count pairs from 0, so that the first exponent is 0.",
+)
+wavelengths.mistake(
+    "the longest wavelength comes first",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).flip(0)")],
+    observed="Your numbers fall to 6.283; pair 0, the fastest, is to come first.",
+    change="Turn the order round.",
+)
+wavelengths.mistake(
+    "the fractions are cut off",
+    edits=[("return 2", "return (2"), ("math.pi / frequency", "math.pi / frequency).long()")],
+    observed="Your first wavelength is 6, not 6.283: the tensor that you fill holds whole numbers.",
+    change="Fill a tensor of floating-point numbers, such as `torch.zeros(d_model // 2)`.",
 )
 wavelengths.mistake(
     "the 2 of the exponent 2i / d_model is missing",
@@ -106,10 +160,10 @@ wavelengths.mistake(
     change="Divide by `d_model`, not by `d_model - 2`; other programs do that, the paper does not.",
 )
 wavelengths.mistake(
-    "the exponent is rounded down to 0",
+    "all pairs have the frequency of the first",
     edits=[("i / d_model", "i // d_model")],
     observed="All pairs have the wavelength 2 pi.",
-    change="Divide with `/`; `//` rounds every exponent down to 0.",
+    change="Pair i needs the exponent `2 * i / d_model`, with `/`: `//` rounds it down to 0.",
 )
 wavelengths.mistake(
     "the logarithm of 10000 is missing",
@@ -120,6 +174,7 @@ wavelengths.mistake(
     ],
     observed="All pairs but the first stand still: their frequency is 0.",
     change="Write `torch.exp(-exponent * math.log(10000))`.",
+    unless=r"\blog\(",
 )
 wavelengths.mistake(
     "the logarithm has base 10",
@@ -136,4 +191,34 @@ wavelengths.mistake(
     edits=[("10000.0", "1000.0")],
     observed="The wavelengths grow too slowly; the longest is near 2 pi * 1000.",
     change="Use 10000, with four zeros.",
+)
+wavelengths.mistake(
+    "the base is 100000",
+    edits=[("10000.0", "100000.0")],
+    observed="The wavelengths grow too fast; the longest is near 2 pi * 100000.",
+    change="Use 10000, with four zeros.",
+)
+wavelengths.mistake(
+    "the exponent is (2i + 1) / d_model",
+    edits=[("(2 * i", "(2 * i + 1")],
+    observed="The fastest pair has a wavelength longer than 2 pi: its exponent is not 0.",
+    change="Both dimensions of pair i, 2i and 2i + 1, share the exponent 2i / d_model.",
+)
+wavelengths.mistake(
+    "the power is divided by d_model instead of the exponent",
+    edits=[("10000.0 ** (2 * i / d_model)", "(10000.0 ** (2 * i) / d_model)")],
+    observed="A power binds more tightly than a division, so the exponents are 0, 2, 4 and so on.",
+    change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
+)
+wavelengths.mistake(
+    "the exponent stands without parentheses",
+    edits=[("10000.0 ** (2 * i / d_model)", "(10000.0 ** 2 * i / d_model)")],
+    observed="You compute 10000 ** 2, times i, divided by d_model: the first wavelength is 0.",
+    change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
+)
+wavelengths.mistake(
+    "the width is always taken as 512",
+    edits=[("/ d_model)", "/ 512)")],
+    observed="The exponents fit a width of 512 only.",
+    change="Use the argument: `2 * i / d_model`.",
 )

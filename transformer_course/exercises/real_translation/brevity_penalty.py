@@ -1,10 +1,20 @@
 """The factor that candidates shorter than their references pay."""
 
 import math
+from collections.abc import Callable
 
 from transformer_course import translation
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
+
+
+def _in_equal_words(code: Callable, candidate_length: int, reference_length: int) -> float:
+    """Compute the penalty; Python has other words for `1.0 / 0` than for `1 / 0`."""
+    try:
+        return code(candidate_length, reference_length)
+    except ZeroDivisionError as error:
+        error.args = ("division by zero",)
+        raise
 
 
 @exercise(
@@ -15,12 +25,12 @@ from transformer_course.checker.exercise import exercise
         Case((9, 6)),
         Case((1, 5)),
         Case((18, 20)),
-        Case((0, 5)),
+        Case((0, 5), observe=_in_equal_words),
     ],
     properties=[
         Property("the penalty is between 0 and 1", lambda value, case: 0 <= value <= 1),
         Property(
-            "a candidate as long as the reference pays nothing",
+            "a candidate at least as long as the reference pays nothing",
             lambda value, case: case.inputs[0] < case.inputs[1] or value == 1,
         ),
         Property(
@@ -57,15 +67,32 @@ brevity_penalty.mistake(
     change="Return `math.exp(1 - reference_length / candidate_length)` for a short candidate.",
 )
 brevity_penalty.mistake(
-    "the penalty is turned round: long candidates pay",
+    "candidate and reference are swapped: long candidates pay",
     edits=[
         (">=", "<="),
         ("reference_length / candidate_length", "candidate_length / reference_length"),
     ],
     observed="9 words for 6 get less than 1, and 4 words for 6 get 1. Too many words already lower "
     "the precisions.",
-    change="Penalise where `candidate_length < reference_length`, with the ratio "
-    "`reference_length / candidate_length`.",
+    change="The candidate's length is the first argument. Penalise where "
+    "`candidate_length < reference_length`, with the ratio `reference_length / candidate_length`.",
+)
+brevity_penalty.mistake(
+    "long candidates pay, short ones do not",
+    edits=[
+        ("candidate_length >= reference_length", "0 < candidate_length <= reference_length"),
+        ("reference_length / candidate_length", "candidate_length / reference_length"),
+    ],
+    observed="9 words for 6 get 0.61, and 4 words for 6 get 1. Too many words already lower the "
+    "precisions.",
+    change="Return 1 where `candidate_length >= reference_length`; a shorter one gets "
+    "`math.exp(1 - reference_length / candidate_length)`.",
+)
+brevity_penalty.mistake(
+    "long candidates are rewarded, short ones pay nothing",
+    edits=[("candidate_length >= reference_length", "0 < candidate_length <= reference_length")],
+    observed="9 words for 6 get 1.4, and 4 words for 6 get 1.",
+    change="Return 1 where `candidate_length >= reference_length`, and the exponential below.",
 )
 brevity_penalty.mistake(
     "long candidates pay too",
@@ -169,6 +196,30 @@ brevity_penalty.mistake(
     "an empty candidate pays nothing",
     edits=[("return 0.0", "return 1.0")],
     observed="0 words of 5 get 1, where 1 word of 5 gets 0.02.",
+    change="Return 0 for an empty candidate.",
+)
+brevity_penalty.mistake(
+    "the missing words are divided by the reference's length",
+    edits=[("1 - reference_length / candidate_length", "candidate_length / reference_length - 1")],
+    observed="4 words of 6 get 0.72 instead of 0.61: the exponent is "
+    "`candidate_length / reference_length - 1`.",
+    change="The exponent is `1 - reference_length / candidate_length`.",
+)
+brevity_penalty.mistake(
+    "the logarithm of the penalty is returned",
+    edits=[("return 1.0", "return 0.0"), ("math.exp(", "(")],
+    observed="A candidate that is long enough gets 0, a shorter one a negative number.",
+    change="Take `math.exp` of it: the penalty is a factor between 0 and 1.",
+)
+brevity_penalty.mistake(
+    "an empty candidate counts as one word",
+    edits=[
+        (
+            "    if candidate_length == 0:\n        return 0.0\n",
+            "    candidate_length = max(candidate_length, 1)\n",
+        )
+    ],
+    observed="0 words of 5 get 0.02, which is what 1 word of 5 gets.",
     change="Return 0 for an empty candidate.",
 )
 brevity_penalty.mistake(

@@ -24,6 +24,7 @@ _REFERENCE = _words("the cat is on the mat")
         Case((_words("a dog a dog a dog barks"), _words("we hear a dog and a dog"), 2)),
         Case((_words("mat the on is cat the"), _REFERENCE, 2)),
         Case((_words("The Cat on the sofa"), _REFERENCE, 1)),
+        Case((_words("we are now here"), _words("we are no where but we are"), 2)),
         Case((["cat", "is"], _REFERENCE, 2)),
         Case((["the", "cat"], _REFERENCE, 4)),
     ],
@@ -88,6 +89,15 @@ clipped_counts.mistake(
     change="The total is `sum(mine.values())`, not `len(mine)`.",
 )
 clipped_counts.mistake(
+    "the sum is clipped, not each count",
+    edits=[
+        ("min(count, theirs[ngram])", "count if ngram in theirs else 0"),
+        ("return matches", "return min(matches, sum(theirs.values()))"),
+    ],
+    observed='Seven times "the" counts as six matches, because the reference has six words.',
+    change="Clip each n-gram by its own count in the reference: `min(count, theirs[ngram])`.",
+)
+clipped_counts.mistake(
     "the larger of the two counts is taken",
     edits=[("min(count", "max(count"), ("in mine.items())", "in mine.items() if ngram in theirs)")],
     observed='Seven times "the" counts as seven matches, and a single "the" as two.',
@@ -120,11 +130,31 @@ clipped_counts.mistake(
     change="Use `max(0, len(candidate) - n + 1)`, or `sum(mine.values())`.",
 )
 clipped_counts.mistake(
+    "a sentence without n-grams gets a total of 1",
+    edits=[("total = sum(mine.values())", "total = max(1, sum(mine.values()))")],
+    observed="Two words have one four-gram for you; they have none.",
+    change="Return the total as it is, also where it is 0; whoever divides has to look.",
+)
+clipped_counts.mistake(
+    "n-grams that the reference lacks are looked up",
+    edits=[("theirs[ngram]", "dict(theirs)[ngram]")],
+    observed="It stops with a KeyError at the first n-gram of the candidate that the reference "
+    "does not have.",
+    change="Such an n-gram has the count 0: `theirs.get(ngram, 0)`, or a `Counter`.",
+)
+clipped_counts.mistake(
     "the last n-gram is missing",
     edits=[("range(len(words) - n + 1)", "range(len(words) - n)")],
     observed="Six words have six n-grams of one word and five of two; you find one less each time.",
     change="The last n-gram begins at `len(words) - n`: write `range(len(words) - n + 1)`.",
 )
+for _side in ("candidate", "reference"):
+    clipped_counts.mistake(
+        f"the last n-gram of the {_side} is missing",
+        edits=[(f"ngrams({_side}, n)", f"ngrams({_side}[:-1], n)")],
+        observed=f"The {_side} has one n-gram less than it should, the last one.",
+        change="The last n-gram begins at `len(words) - n`: write `range(len(words) - n + 1)`.",
+    )
 clipped_counts.mistake(
     "n-grams run over the end",
     edits=[("range(len(words) - n + 1)", "range(len(words))")],
@@ -146,6 +176,34 @@ clipped_counts.mistake(
     ],
     observed="For n = 1 you count pairs of words.",
     change="`words[start : start + n]` has n words; the end of a slice does not count.",
+)
+clipped_counts.mistake(
+    "shorter n-grams are counted too",
+    edits=[
+        ("for start in", "for size in range(1, n + 1) for start in"),
+        ("start + n]", "start + size]"),
+        ("- n + 1)", "- size + 1)"),
+    ],
+    observed="n = 1 is right. For n = 2 the single words count as well.",
+    change="Count the n-grams of exactly `n` words; `corpus_bleu` will ask for each n in turn.",
+)
+clipped_counts.mistake(
+    "the words of an n-gram need not stand side by side",
+    edits=[
+        ("    def ngrams", "    from itertools import combinations\n\n    def ngrams"),
+        (
+            "tuple(words[start : start + n]) for start in range(len(words) - n + 1)",
+            "combinations(words, n)",
+        ),
+    ],
+    observed="n = 1 is right. For n = 2 six words have 15 pairs for you; there are five bigrams.",
+    change="Take words that stand side by side: `tuple(words[start : start + n])`.",
+)
+clipped_counts.mistake(
+    "the words of an n-gram are joined without a blank",
+    edits=[("tuple(words[start : start + n])", '"".join(words[start : start + n])')],
+    observed='"now here" matches "no where": both become "nowhere".',
+    change="Use tuples of words, or join them with a blank.",
 )
 clipped_counts.mistake(
     "single words are counted for every n",
@@ -207,4 +265,21 @@ clipped_counts.mistake(
     observed="You return a share. A corpus needs both numbers, because counts are added up before "
     "they are divided.",
     change="Return `matches, total`.",
+)
+
+
+def _lists(candidate: list[str], reference: list[str], n: int) -> tuple[int, int]:
+    mine, theirs = (
+        Counter(words[start : start + n] for start in range(len(words) - n + 1))
+        for words in (candidate, reference)
+    )
+    return (mine & theirs).total(), mine.total()
+
+
+clipped_counts.mistake(
+    "the n-grams are lists",
+    body=_lists,
+    observed="A slice of a list is a list, which may change; so Python refuses to count it or to "
+    "look it up in a `Counter`, a dictionary or a set.",
+    change="Make a tuple of each: `tuple(words[start : start + n])`.",
 )

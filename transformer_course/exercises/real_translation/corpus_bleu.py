@@ -42,6 +42,13 @@ _GOOD = (
         ),
         Case((_sentences("the cat sat on a mat"), _sentences("a mat on the cat"))),
         Case((_sentences("a cat", "no"), _sentences("a cat", "no"))),
+        Case(
+            (
+                _sentences("a cat sleeps", "the dog runs"),
+                _sentences("a dog sleeps", "the cat runs"),
+                1,
+            )
+        ),
     ],
     properties=[
         Property("BLEU is between 0 and 1", lambda value, case: 0 <= value <= 1 + 1e-9),
@@ -100,17 +107,72 @@ corpus_bleu.mistake(
     change="For each n add up matches and totals of all sentences, then divide once.",
 )
 corpus_bleu.mistake(
+    "each precision is the mean over the sentences that have such n-grams",
+    edits=[
+        (
+            "for pair in pairs]\n",
+            "for pair in pairs]\n"
+            "        counts = [(m / total, 1) for m, total in counts if total] or [(0, 1)]\n",
+        )
+    ],
+    observed="You divide sentence by sentence and leave out sentences that are too short. One of 5 "
+    "words weighs as much as one of 20.",
+    change="For each n add up matches and totals of all sentences, then divide once.",
+)
+corpus_bleu.mistake(
+    "the n-grams of all sentences are clipped together",
+    edits=[
+        (
+            "[own.clipped_counts(*pair, n) for pair in pairs]",
+            "[tuple(zip(words, *(words[k:] for k in range(1, n)))) for words in candidates]\n"
+            "        others = [zip(*(words[k:] for k in range(n))) for words in references]\n"
+            "        mine = Counter(ngram for each in counts for ngram in each)\n"
+            "        theirs = Counter(ngram for each in others for ngram in each)\n"
+            "        counts = [((mine & theirs).total(), mine.total())]",
+        )
+    ],
+    observed='"a cat" counts as right where the cat stands in the reference of another sentence.',
+    change="Clip sentence by sentence, with `own.clipped_counts`; add up afterwards.",
+)
+corpus_bleu.mistake(
+    "n-grams of `max_n` words are left out",
+    edits=[("max_n + 1", "max_n")],
+    observed="With max_n = 4 you count up to three words, and with max_n = 1 nothing at all: "
+    "`range(1, max_n)` ends before max_n.",
+    change="Write `range(1, max_n + 1)`.",
+)
+corpus_bleu.mistake(
+    "all sentences are joined to one",
+    edits=[
+        (
+            "    for n in",
+            "    candidates, references = [sum(candidates, [])], [sum(references, [])]\n"
+            "    for n in",
+        )
+    ],
+    observed="N-grams run from the end of a sentence into the next one, and words match in the "
+    "references of other sentences.",
+    change="Count the n-grams of each sentence alone, with `own.clipped_counts`.",
+)
+corpus_bleu.mistake(
+    "the result is a percentage",
+    edits=[("(logarithms) / max_n)", "(logarithms) / max_n) * 100")],
+    observed="A perfect corpus gets 100. Papers print it so; here it is asked for between 0 and 1.",
+    change="Leave the factor of 100 out.",
+)
+corpus_bleu.mistake(
     "only the last sentence counts",
     edits=[("zip(*counts,", "zip(*counts[-1:],")],
     observed="The counts of each sentence replace those of the sentence before.",
     change="Add them up: `matches += ...`, `total += ...`.",
 )
 corpus_bleu.mistake(
-    "there is no brevity penalty",
+    "the brevity penalty has no effect",
     edits=[("return own.brevity_penalty(*lengths) * math", "return math")],
-    observed="The first 4 words of a sentence of 6 get 1 instead of 0.61. A penalty from numbers "
-    "of sentences, instead of words, does nothing either.",
-    change="Multiply by `own.brevity_penalty` of the summed lengths.",
+    observed="The first 4 words of a sentence of 6 get 1 instead of 0.61: there is no penalty, or "
+    "it is computed from the numbers of sentences, which are always equal.",
+    change="Multiply by `own.brevity_penalty` of the words of all candidates and of all "
+    "references.",
 )
 corpus_bleu.mistake(
     "the brevity penalty gets its lengths the wrong way round",
@@ -143,6 +205,25 @@ corpus_bleu.mistake(
     change="Use the geometric mean: the exponential of the mean of the logarithms.",
 )
 corpus_bleu.mistake(
+    "the mean of the precisions is not geometric",
+    edits=[("math.log(matches / total)", "matches / total"), ("math.exp(sum", "(sum")],
+    observed="You take the ordinary mean of the precisions, and 0 where one of them is 0.",
+    change="Use the geometric mean: the exponential of the mean of the logarithms.",
+)
+corpus_bleu.mistake(
+    "only the counts have candidate and reference swapped",
+    edits=[("zip(candidates, references", "zip(references, candidates")],
+    observed="The totals are those of the references: you ask what share of them was found. The "
+    "brevity penalty is right.",
+    change="The candidate comes first: `own.clipped_counts(candidate, reference, n)`.",
+)
+corpus_bleu.mistake(
+    "the root is taken of the brevity penalty too",
+    edits=[("brevity_penalty(*lengths) *", "brevity_penalty(*lengths) ** (1 / max_n) *")],
+    observed="The first 4 words of a sentence of 6 get 0.88 instead of 0.61.",
+    change="Take the root of the product of the precisions alone, then multiply by the penalty.",
+)
+corpus_bleu.mistake(
     "the root is missing: the precisions are multiplied",
     edits=[("sum(logarithms) / max_n", "sum(logarithms)")],
     observed="With max_n = 1 all is right; the larger max_n, the further you are too low.",
@@ -153,13 +234,6 @@ corpus_bleu.mistake(
     edits=[("math.exp(sum", "(sum")],
     observed="The result is negative or 0.",
     change="Use `math.exp(sum(logarithms) / max_n)`.",
-)
-corpus_bleu.mistake(
-    "n-grams of `max_n` words are left out",
-    edits=[("max_n + 1", "max_n")],
-    observed="With max_n = 4 you count up to three words, and with max_n = 1 nothing at all: "
-    "`range(1, max_n)` ends before max_n.",
-    change="Write `range(1, max_n + 1)`.",
 )
 corpus_bleu.mistake(
     "`max_n` is not used",
@@ -199,6 +273,56 @@ corpus_bleu.mistake(
     observed="A match and an n-gram are added to each count, so that no precision is 0. That is "
     "done for single sentences; the BLEU of a corpus has no smoothing.",
     change="Divide the counts as they are.",
+)
+corpus_bleu.mistake(
+    "the counts are smoothed from bigrams on",
+    edits=[("zip(*counts,", "zip(*counts, (n > 1, n > 1),")],
+    observed="With max_n = 1 all is right. A match and an n-gram are added to each count of longer "
+    "n-grams, so that no precision is 0.",
+    change="Divide the counts as they are.",
+)
+corpus_bleu.mistake(
+    "lengths without any n-gram are left out",
+    edits=[
+        ("if matches", "if total == 0:\n            continue\n        if matches"),
+        ("(logarithms) / max_n", "(logarithms) / len(logarithms)"),
+    ],
+    observed="A corpus of sentences of one and two words gets 1; it has no trigram, so BLEU is 0.",
+    change="Return 0 if there is no n-gram of some length.",
+)
+corpus_bleu.mistake(
+    "n-grams of n words weigh 1/2 to the power of n",
+    edits=[("math.log(matches / total)", "math.log(matches / total) * 0.5**n * max_n")],
+    observed="With max_n = 1 you take the square root of the only precision. Some books weigh so; "
+    "formula (3) weighs all lengths alike.",
+    change="Raise each precision to the power of `1 / max_n`.",
+)
+corpus_bleu.mistake(
+    "a reference is taken for a list of references",
+    edits=[
+        (
+            "own.clipped_counts(*pair, n) for pair in pairs",
+            "max(own.clipped_counts(said, word, n) for word in wanted) for said, wanted in pairs",
+        ),
+        ("sum(map(len, references))", "sum(min(map(len, words)) for words in references)"),
+    ],
+    observed="Even an equal sentence gets 0: you loop over the reference, and what you get are its "
+    "words.",
+    change="Each candidate has one reference, a list of words: use it as it is.",
+)
+corpus_bleu.mistake(
+    "the logarithm has base 2, the exponential base e",
+    edits=[("math.log(", "math.log2(")],
+    observed="The geometric mean is raised to the power of 1.44: BLEU comes out too low, but for "
+    "perfect precisions.",
+    change="Use `math.log`, which belongs to `math.exp`.",
+)
+corpus_bleu.mistake(
+    "an n-gram matches at most once in a sentence",
+    edits=[("min(count, theirs[ngram])", "(ngram in theirs)")],
+    observed='The two "a" of "a man sees a cat" count as one match. A set forgets how often '
+    "something stands in it.",
+    change="Use `own.clipped_counts`.",
 )
 corpus_bleu.mistake(
     "matches are not clipped",
@@ -254,10 +378,4 @@ corpus_bleu.mistake(
     ],
     observed='"A" matches "a", which is another figure: it is called lower-cased BLEU.',
     change="Compare the words as they are.",
-)
-corpus_bleu.mistake(
-    "the result is a percentage",
-    edits=[("(logarithms) / max_n)", "(logarithms) / max_n) * 100")],
-    observed="A perfect corpus gets 100. Papers print it so; here it is asked for between 0 and 1.",
-    change="Leave the factor of 100 out.",
 )

@@ -52,9 +52,10 @@ def _examined(code: Callable, lengths: Lengths, batch_tokens: int) -> object:
         "a batch is empty": not all(batches),
         _ABOVE: bool(too_large),
         "all pairs are in one batch": len(known) == 1 < len(wanted),
-        _MANY: len(known) > len(wanted) + len(wanted) // 4,
-        _PADDED: _padding(known, lengths) > _padding(wanted, lengths) + 0.1,
     }
+    if not too_large:  # else their number and padding depend on the order
+        faults[_MANY] = len(known) > len(wanted) + len(wanted) // 4
+        faults[_PADDED] = _padding(known, lengths) > _padding(wanted, lengths) + 0.1
     return ", ".join(fault for fault, found in faults.items() if found) or _FAULTLESS
 
 
@@ -86,7 +87,8 @@ _SHUFFLED = [5, 11, 2, 8, 1, 12, 4, 10, 7, 3, 9, 6]
         Case(([(source, 4) for source in _SHUFFLED], 40), observe=_examined),
         Case(([(4, target) for target in _SHUFFLED], 40), observe=_examined),
         Case(([(1, 1), (9, 9), (1, 1), (9, 9)], 19), observe=_examined),
-        Case(([(4, 6), (6, 4), (5, 5), (6, 4), (4, 6)], 20), observe=_examined),
+        Case(([(6, 4), (6, 4), (5, 5), (4, 6), (4, 6)], 20), observe=_examined),
+        Case(([(12, 1)] * 9 + [(2, 13)] * 12, 45), observe=_examined),
         Case((_many_pairs(), 120), observe=_examined),
         Case(([(3, 3), (30, 28), (4, 3), (3, 4), (25, 31)], 24), observe=_examined),
         Case(([(40, 50)], 24), observe=_examined),
@@ -171,16 +173,6 @@ token_budget_batches.mistake(
     change="Count rows times the longest, `len(batch) * (longest source + longest target)`.",
 )
 token_budget_batches.mistake(
-    "the budget ignores padding, and the target's length only breaks ties",
-    edits=[
-        ("sum(lengths[number])", "lengths[number]"),
-        ("len(grown) * sum(longest)", "sum(sum(lengths[each]) for each in grown)"),
-    ],
-    observed="The lengths of a batch are added up, but each row is as wide as the longest. Sorted "
-    "by source first, rows of very different targets stand side by side.",
-    change="Count rows times the longest, `len(batch) * (longest source + longest target)`.",
-)
-token_budget_batches.mistake(
     "the budget counts the target only",
     edits=[("sum(longest)", "longest[1]")],
     observed="Batches with long sources are above the budget.",
@@ -199,11 +191,12 @@ token_budget_batches.mistake(
     change="Add the longest source and the longest target; do not take the `max` of the two.",
 )
 token_budget_batches.mistake(
-    "the newest pair stands for the longest",
+    "one pair, the newest or the longest, stands for the whole batch",
     edits=[("sum(longest)", "sum(lengths[number])")],
-    observed="A pair (6, 4) after (4, 6) has the same sum, but together they need rows of 6 + 6: "
+    observed="A pair (4, 6) after (5, 5) has the same sum, but together they need rows of 5 + 6: "
     "such batches are above the budget.",
-    change="Take the longest source and the longest target of the whole batch.",
+    change="Take the longest source and the longest target of the batch: they may belong to two "
+    "pairs.",
 )
 token_budget_batches.mistake(
     "the first pair of a batch stands for the longest",
@@ -216,7 +209,35 @@ token_budget_batches.mistake(
     edits=[("for each in grown", "for each in order")],
     observed="One long sentence of the corpus makes all batches small, those of short sentences "
     "too.",
-    change="Use the longest lengths of the batch, not of all pairs.",
+    change="Use the longest lengths of the batch alone; set them back when a new one begins.",
+)
+token_budget_batches.mistake(
+    "the longest lengths are not set back when a batch begins",
+    edits=[("for each in grown", "for each in order[: order.index(number) + 1]")],
+    observed="A source or target that was long in an earlier batch makes later batches small.",
+    change="When a new batch begins, its longest lengths are those of its first pair.",
+)
+token_budget_batches.mistake(
+    "a new batch forgets how long its first pair is",
+    edits=[
+        ("sum(lengths[number]))", "-sum(lengths[number]))"),
+        ("for each in grown", "for each in grown[len(batches) > 1 :]"),
+    ],
+    observed="From long to short the first pair is the longest. Where a batch begins, the longest "
+    "lengths start at 0 and not at those of its first pair: batches are above the budget.",
+    change="When a new batch begins, its longest lengths are those of its first pair.",
+)
+token_budget_batches.mistake(
+    "the lengths are multiplied, not added",
+    edits=[("sum(longest)", "longest[0] * longest[1]")],
+    observed="Rows times source times target: batches of long sentences are far too small.",
+    change="A batch is two rectangles: add the longest source and the longest target.",
+)
+token_budget_batches.mistake(
+    "both rectangles are as wide as the larger",
+    edits=[("sum(longest)", "2 * max(longest)")],
+    observed="Where sources and targets differ in length, batches are too small.",
+    change="Each side has its own width: add the longest source and the longest target.",
 )
 token_budget_batches.mistake(
     "every batch has as many rows as mean lengths allow",
@@ -233,6 +254,15 @@ token_budget_batches.mistake(
     ],
     observed="A batch is closed once it is full or above the budget, with the pair that was too "
     "much still in it.",
+    change="Compute the cost of the batch with the next pair, before you put that in.",
+)
+token_budget_batches.mistake(
+    "a batch is closed only when it is above the budget",
+    edits=[
+        ("for each in grown", "for each in grown[:-1] or grown"),
+        ("len(grown)", "(len(grown) - 1)"),
+    ],
+    observed="The pair with which a batch exceeds the budget stays in it.",
     change="Compute the cost of the batch with the next pair, before you put that in.",
 )
 token_budget_batches.mistake(
@@ -300,6 +330,40 @@ token_budget_batches.mistake(
     observed="A pair that is too long comes first and finds an empty batch in which it does not "
     "fit.",
     change="Begin without any batch, or store a batch only if it holds something.",
+)
+token_budget_batches.mistake(
+    "there is an empty batch before the longest pairs",
+    edits=[
+        ("sum(lengths[number]))", "-sum(lengths[number]))"),
+        ("batches = []", "batches = [[]]"),
+    ],
+    observed="From long to short, a pair that is too long comes first and finds an empty batch in "
+    "which it does not fit.",
+    change="Begin without any batch, or store a batch only if it holds something.",
+)
+token_budget_batches.mistake(
+    "all batches are the same list",
+    edits=[("return batches", "return [batches[-1] for _ in batches]")],
+    observed="Every batch holds what the last one holds: one list was stored again and again, and "
+    "emptied or filled afterwards.",
+    change="Begin each batch with a new list, `batch = []`, instead of `batch.clear()`.",
+)
+token_budget_batches.mistake(
+    "pairs of equal lengths get the same number",
+    edits=[
+        (
+            "return batches",
+            "return [[lengths.index(lengths[number]) for number in b] for b in batches]",
+        )
+    ],
+    observed="`lengths.index(...)` finds the first pair of these lengths, each time.",
+    change="Sort the numbers themselves: `sorted(range(len(lengths)), key=...)`.",
+)
+token_budget_batches.mistake(
+    "the numbers are counted from 1",
+    edits=[("return batches", "return [[number + 1 for number in batch] for batch in batches]")],
+    observed="Pair 0 is in no batch, and the last number belongs to no pair.",
+    change="Count the pairs from 0.",
 )
 token_budget_batches.mistake(
     "places in the sorted list are returned",

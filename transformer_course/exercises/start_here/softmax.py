@@ -12,9 +12,10 @@ from transformer_course.checker.exercise import exercise
         Case((torch.tensor([1.0, 3.0, 0.0]),)),
         Case((torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]),)),
         Case((torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0], [2.0, 4.0, 0.0]]),)),
-        Case((torch.tensor([0.0, 1.0, 100.0]),)),
+        Case((torch.tensor([[0.0, 1.0, 90.0], [0.0, 1.0, 100.0], [0.0, 1.0, 200.0]]),)),
         Case((torch.tensor([1000.0, 0.0, 1001.0]),)),
         Case((torch.tensor([-1000.0, -1001.0, -999.0]),)),
+        Case((torch.tensor([1000.0, -1000.0, -1000.0]),)),
         Case((torch.tensor([[1000.0, 1001.0, 999.0], [-1000.0, -1001.0, -999.0]]),)),
         Case((vectors(2, 3, 4).double(),)),
         Case((vectors(3, 2, 5, 4),)),
@@ -62,14 +63,6 @@ softmax.mistake(
     "infinite, and inf / inf is not a number.",
     change="Subtract the largest score of each row first: "
     "`scores - scores.amax(dim=-1, keepdim=True)`.",
-)
-softmax.mistake(
-    "the sum is made a little larger instead of subtracting the largest score",
-    edits=[("scores - largest", "scores"), ("growth / total", "growth / (total + 1e-9)")],
-    observed="For the scores 1000, 0, 1001 you still return NaN, and for -1000, -1001 you return "
-    "zeros: a small number in the sum only hides the 0 / 0.",
-    change="Leave it out and subtract the largest score of each row before `exp`: then the sum is "
-    "never below 1.",
 )
 softmax.mistake(
     "NaN is replaced afterwards, which does not bring the shares back",
@@ -141,14 +134,27 @@ softmax.mistake(
 )
 softmax.mistake(
     "the softmax runs along axis 1",
-    edits=[("amax(dim=-1", "amax(dim=1"), ("sum(dim=-1", "sum(dim=1")],
+    edits=[
+        ("scores - largest", "scores - scores.amax(dim=1, keepdim=True)"),
+        ("sum(dim=-1", "sum(dim=1"),
+    ],
     observed="Matrices are right, where axis 1 is the last one. One row alone has no axis 1, and "
     "with three axes or more it is not the last.",
     change="Use `dim=-1`, the last axis in every shape.",
 )
 softmax.mistake(
+    "the sum runs along axis 1",
+    edits=[("sum(dim=-1", "sum(dim=1")],
+    observed="Matrices are right, where axis 1 is the last one. One row alone has no axis 1, and "
+    "with three axes or more it is not the last.",
+    change="Use `dim=-1`, the last axis in every shape, for the sum too.",
+)
+softmax.mistake(
     "the softmax runs along the last axis but one",
-    edits=[("amax(dim=-1", "amax(-2"), ("sum(dim=-1", "sum(-2")],
+    edits=[
+        ("scores - largest", "scores - scores.amax(dim=-2, keepdim=True)"),
+        ("sum(dim=-1", "sum(dim=-2"),
+    ],
     observed="Each column of a matrix sums to 1, each row should; one row alone has no such axis.",
     change="Use `dim=-1`, not `dim=-2`.",
 )
@@ -160,16 +166,6 @@ softmax.mistake(
     ],
     observed="All numbers together sum to 1; each row should.",
     change="Give `amax` and `sum` the axis: `dim=-1, keepdim=True`.",
-)
-softmax.mistake(
-    "it goes through the first axis, as if there were always two",
-    edits=[
-        ("scores - largest", "torch.stack([row - row.max() for row in scores])"),
-        ("growth / total", "torch.stack([row / row.sum() for row in growth])"),
-    ],
-    observed="Matrices are right. In one row alone every score gets 1, and with three axes each "
-    "matrix sums to 1 instead of each row.",
-    change="No loop is needed: `amax` and `sum` with `dim=-1, keepdim=True` work for every shape.",
 )
 softmax.mistake(
     "the sum is that of the column",
@@ -197,15 +193,6 @@ softmax.mistake(
     "square one it works and is wrong: column 0 loses the largest score of row 0.",
     change="Write `amax(dim=-1, keepdim=True)`, of shape (2, 1): one number beside each row.",
 )
-softmax.mistake(
-    "torch's softmax is not told along which axis",
-    edits=[
-        ("amax(dim=-1", "amax(dim=0 if scores.dim() in (1, 3) else 1"),
-        ("sum(dim=-1", "sum(dim=0 if scores.dim() in (1, 3) else 1"),
-    ],
-    observed="It then takes the last axis of a row or a matrix, but not that of a larger tensor.",
-    change="Give the axis: `dim=-1`.",
-)
 
 # What is computed
 
@@ -221,6 +208,19 @@ softmax.mistake(
     edits=[("growth / total", "growth / scores.sum(dim=-1, keepdim=True)")],
     observed="Your shares do not sum to 1.",
     change="Divide by the sum of what stands above the fraction line, `exp` included.",
+)
+softmax.mistake(
+    "the sum is that of the exponentials before the largest score was subtracted",
+    edits=[("growth.sum", "scores.exp().sum")],
+    observed="Your shares do not sum to 1: what stands above the fraction line was made smaller, "
+    "what stands below was not.",
+    change="Sum what stands above the fraction line: `growth.sum(...)`, if that is its name.",
+)
+softmax.mistake(
+    "e is rounded",
+    edits=[("growth = (", "growth = 2.718 ** ("), (".exp()", "")],
+    observed="Your numbers agree with the right ones to three digits only.",
+    change="Use `torch.exp`, or `math.e` for the number.",
 )
 softmax.mistake(
     "the division is missing",
@@ -261,4 +261,101 @@ softmax.mistake(
     "contains this learns nothing.",
     change="Leave out `.detach()`, `.data`, `.item()` and `torch.no_grad()`, and make no new "
     "tensor from numbers.",
+)
+
+# Rarely seen
+
+softmax.mistake(
+    "the exponentials are computed in float64 instead of subtracting the largest score",
+    edits=[("scores - largest", "scores.double()"), ("growth / total", "(growth / total).float()")],
+    observed="For the scores 1000, 0, 1001 you still return NaN: float64 ends at `exp(709)`.",
+    change="Subtract the largest score of each row first; then float32 is enough.",
+)
+softmax.mistake(
+    "the sum is made a little larger instead of subtracting the largest score",
+    edits=[("scores - largest", "scores"), ("growth / total", "growth / (total + 1e-9)")],
+    observed="For the scores 1000, 0, 1001 you still return NaN, and for -1000, -1001 you return "
+    "zeros: a small number in the sum only hides the 0 / 0.",
+    change="Leave it out and subtract the largest score of each row before `exp`: then the sum is "
+    "never below 1.",
+)
+softmax.mistake(
+    "scores are cut off at both ends before `exp`",
+    edits=[("scores - largest", "scores.clamp(min=-80, max=80)")],
+    observed="The scores 1000 and 1001 get equal shares, .5 and .5; they should get .269 and .731.",
+    change="Do not clamp: subtract the largest score of each row, which keeps all differences.",
+)
+softmax.mistake(
+    "the smallest score is subtracted instead of the largest, in float64",
+    edits=[
+        ("scores - largest", "scores.double() - scores.amin(dim=-1, keepdim=True)"),
+        ("growth / total", "(growth / total).float()"),
+    ],
+    observed="For the scores 1000, 0, 1001 you return NaN: `exp(1001)` is infinite in float64 too.",
+    change="Subtract the largest, so that no exponent is above 0: `amax`, not `amin`.",
+)
+softmax.mistake(
+    "the place of the largest score is subtracted instead of the score",
+    edits=[("scores.amax", "scores.argmax")],
+    observed="You subtract 0, 1 or 2 from a row of three, and `exp` of 1000 stays infinite.",
+    change="Take the value: `scores.amax(dim=-1, keepdim=True)`. `torch.max` with `dim` returns "
+    "values and places, in this order.",
+)
+softmax.mistake(
+    "the largest score is subtracted after `exp`",
+    edits=[("(scores - largest).exp()", "scores.exp() - largest")],
+    observed="For the scores 1, 3, 0 two of your shares are below 0.",
+    change="Subtract before: `(scores - largest).exp()`.",
+)
+softmax.mistake(
+    "divided by the largest absolute value instead of subtracting the largest score",
+    edits=[("scores - largest", "scores / scores.abs().amax(dim=-1, keepdim=True)")],
+    observed="The scores 1000 and 1001 get almost equal shares: division changes the differences, "
+    "which decide the shares.",
+    change="Subtract: `scores - scores.amax(dim=-1, keepdim=True)`.",
+)
+softmax.mistake(
+    "the largest score is looked for along axis 1",
+    edits=[("amax(dim=-1", "amax(dim=1")],
+    observed="Matrices are right, where axis 1 is the last one. One row alone has no axis 1, and "
+    "with three axes or more it is not the last.",
+    change="Use `dim=-1`, the last axis in every shape, for the largest score too.",
+)
+softmax.mistake(
+    "it goes through the first axis, as if there were always two",
+    edits=[
+        ("scores - largest", "torch.stack([row - row.max() for row in scores])"),
+        ("growth / total", "torch.stack([row / row.sum() for row in growth])"),
+    ],
+    observed="Matrices are right. In one row alone every score gets 1, and with three axes each "
+    "matrix sums to 1 instead of each row.",
+    change="No loop is needed: `amax` and `sum` with `dim=-1, keepdim=True` work for every shape.",
+)
+softmax.mistake(
+    "torch's softmax is not told along which axis",
+    edits=[
+        ("amax(dim=-1", "amax(dim=0 if scores.dim() in (1, 3) else 1"),
+        ("sum(dim=-1", "sum(dim=0 if scores.dim() in (1, 3) else 1"),
+    ],
+    observed="It then takes the last axis of a row or a matrix, but not that of a larger tensor.",
+    change="Give the axis: `dim=-1`.",
+)
+softmax.mistake(
+    "the largest score is subtracted below the fraction line only",
+    edits=[("growth / total", "scores.exp() / total")],
+    observed="Your shares do not sum to 1: what stands below the fraction line was made smaller, "
+    "what stands above was not.",
+    change="Use the same exponentials above and below.",
+)
+softmax.mistake(
+    "divided by the mean of the row instead of its sum",
+    edits=[("growth.sum", "growth.mean")],
+    observed="The numbers of a row sum to its length, not to 1.",
+    change="Divide by the sum of the row.",
+)
+softmax.mistake(
+    "the powers are those of 2",
+    edits=[(".exp()", ".exp2()")],
+    observed="A score that is larger by 1 gets a share twice as large, not 2.718 times as large.",
+    change="Take powers of e: `exp`.",
 )

@@ -94,18 +94,68 @@ adam_update.mistake(
     change="Divide the mean of the gradient by `1 - beta1**step` before you use it.",
 )
 adam_update.mistake(
+    "the two means are returned in the wrong order",
+    edits=[("return weight, mean, square", "return weight, square, mean")],
+    observed="The second of your results is the mean of the squares.",
+    change="Return `weight, mean, square`.",
+)
+adam_update.mistake(
     "the two corrections have changed places",
     edits=[("1 - beta1**step", "1 - beta2**step"), ("1 - beta2**step", "1 - beta1**step")],
     observed="The mean of the gradient is divided by `1 - beta2**step`, that of the squares by "
     "`1 - beta1**step`.",
     change="Each mean is corrected with its own beta.",
 )
+for _beta, _mean, _exponent in [
+    ("beta1", "square", "beta2**step"),
+    ("beta2", "mean", "beta1**step"),
+]:
+    adam_update.mistake(
+        f"both means are corrected with `{_beta}`",
+        edits=[(f"{_mean} / (1 - {_exponent})", f"{_mean} / (1 - {_beta}**step)")],
+        observed=f"`{_mean}` is divided by `1 - {_beta}**step`, as the other mean is.",
+        change=f"Divide `{_mean}` by `1 - {_exponent}`.",
+    )
 adam_update.mistake(
     "the corrections do not depend on the step",
     edits=[("beta1**step", "beta1"), ("beta2**step", "beta2")],
     observed="The first step is right. Later the means are no longer too small, and you still "
     "divide by `1 - beta`.",
     change="Raise to the power of the step: `1 - beta1**step`.",
+)
+adam_update.mistake(
+    "beta is multiplied by the step",
+    edits=[("beta1**step", "beta1 * step"), ("beta2**step", "beta2 * step")],
+    observed="The first step is right. From the second on `1 - beta * step` is negative, and so is "
+    "what the root is taken of.",
+    change="Raise to the power of the step, with two asterisks: `1 - beta1**step`.",
+)
+adam_update.mistake(
+    "the power is taken of `1 - beta`",
+    edits=[
+        ("(1 - beta1**step)", "(1 - beta1) ** step"),
+        ("(1 - beta2**step)", "(1 - beta2) ** step"),
+    ],
+    observed="The first step is right. Then your divisors come closer to 0 with every step, where "
+    "they should come closer to 1.",
+    change="Take the power first: `1 - beta1**step`.",
+)
+adam_update.mistake(
+    "the root is divided by the correction",
+    edits=[("square / (1 - beta2**step)", "square / (1 - beta2**step) ** 2")],
+    observed="The first step is 0.14 times as long as it should be: `1 - beta2**step` stands "
+    "outside the root.",
+    change="Correct the mean of the squares first, then take the root of that.",
+)
+adam_update.mistake(
+    "the old means are corrected and used",
+    edits=[
+        ("mean = beta1 *", "old_mean, old_square = mean, square\n    mean = beta1 *"),
+        ("mean / (1", "old_mean / (1"),
+        ("square / (1", "old_square / (1"),
+    ],
+    observed="The first step moves nothing: the means of the step before are 0 then.",
+    change="Compute the new running means first, and correct those.",
 )
 adam_update.mistake(
     "the step is counted from 0",
@@ -164,6 +214,45 @@ adam_update.mistake(
     change="Square the gradient: `gradient**2`.",
 )
 
+adam_update.mistake(
+    "the whole mean is squared, not the gradient",
+    edits=[
+        (
+            "beta2 * square + (1 - beta2) * gradient**2",
+            "(beta2 * square + (1 - beta2) * gradient) ** 2",
+        )
+    ],
+    observed="Gradients stand beside squares in the second mean, and the sum is squared.",
+    change="Square the gradient alone: `beta2 * square + (1 - beta2) * gradient**2`.",
+)
+adam_update.mistake(
+    "the mean of the squares is one number",
+    edits=[("gradient**2", "(gradient**2).mean()")],
+    observed="All weights share one mean of squares, so those with large gradients move further.",
+    change="Keep `gradient**2` for each number of the matrix, without `.mean()`: the mean runs "
+    "over the steps.",
+)
+adam_update.mistake(
+    "the means of the step before are not used",
+    edits=[("beta1 * mean + ", ""), ("beta2 * square + ", "")],
+    observed="The result does not depend on `mean` and `square`: they begin at 0 in every step.",
+    change="Keep a share of the means that are given: `beta1 * mean + (1 - beta1) * gradient`.",
+)
+adam_update.mistake(
+    "both means use `beta1`",
+    edits=[("beta2 * square + (1 - beta2) * g", "beta1 * square + (1 - beta1) * g")],
+    observed="The mean of the squares forgets as fast as that of the gradients.",
+    change="Use `beta2` in the mean of the squares.",
+)
+for _betas in ("0.9, 0.98", "0.9, 0.999"):
+    _rounded = _betas.replace("0.", ".").replace(", ", " and ")
+    adam_update.mistake(
+        f"the betas are always {_rounded}",
+        edits=[("mean = beta1 *", f"beta1, beta2 = {_betas}\n    mean = beta1 *")],
+        observed="With `beta1=0.8` and `beta2=0.95` nothing changes.",
+        change="Use the arguments `beta1` and `beta2` instead of numbers.",
+    )
+
 # The update
 
 adam_update.mistake(
@@ -211,8 +300,28 @@ adam_update.mistake(
     change="Return `weight, mean, square`.",
 )
 adam_update.mistake(
-    "the two means are returned in the wrong order",
-    edits=[("return weight, mean, square", "return weight, square, mean")],
-    observed="The second of your results is the mean of the squares.",
-    change="Return `weight, mean, square`.",
+    "eps is added before the correction",
+    edits=[("+ eps)", "+ eps / (1 - beta2**step) ** 0.5)")],
+    observed="With `eps=0.1` weights move less far than they should: `eps` is added to the root "
+    "that is not corrected yet, and so is divided with it.",
+    change="Correct the mean of the squares first, and add `eps` to the root of the corrected one.",
+)
+adam_update.mistake(
+    "eps is added to the quotient",
+    edits=[("/ (corrected_square.sqrt() + eps)", "/ corrected_square.sqrt() + eps")],
+    observed="A weight whose gradient is 0 becomes NaN: 0 / 0. Without brackets `eps` is added at "
+    "the end.",
+    change="Put brackets: `/ (corrected_square.sqrt() + eps)`.",
+)
+adam_update.mistake(
+    "eps is a fixed number",
+    edits=[("+ eps", "+ 1e-8")],
+    observed="With `eps=0.1` nothing changes.",
+    change="Use the argument `eps`.",
+)
+adam_update.mistake(
+    "the learning rate is not used",
+    edits=[("rate * corrected_mean", "corrected_mean")],
+    observed="The first step moves each weight by 1, whatever `rate` is.",
+    change="Multiply the step by `rate`.",
 )

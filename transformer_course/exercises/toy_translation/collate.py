@@ -11,6 +11,9 @@ from transformer_course.translation.corpora import batches
 
 Pairs = list[tuple[list[int], list[int]]]
 _PAIRS = [([4, 5, 6], [7, 8]), ([5], [6, 4, 8, 7]), ([6, 4], [5])]
+_NEEDED = (
+    "the three rectangles; what goes in where padding comes out has no effect, and may be `eos`"
+)
 
 
 def _rectangles(code: Callable, pairs: Pairs, bos: int, eos: int, pad: int) -> tuple:
@@ -26,8 +29,8 @@ def _rectangles(code: Callable, pairs: Pairs, bos: int, eos: int, pad: int) -> t
     reference=batches.collate,
     cases=[
         Case(([([4, 5], [6, 7, 8])], 1, 2, 0), observe=_rectangles),
-        Case((_PAIRS, 1, 2, 0), observe=_rectangles),
-        Case((_PAIRS, 2, 3, 9), observe=_rectangles),
+        Case((_PAIRS, 1, 2, 0), observe=_rectangles, looks_at=_NEEDED),
+        Case((_PAIRS, 2, 3, 9), observe=_rectangles, looks_at=_NEEDED),
         Case(([([4, 4, 4, 4], [5]), ([6], [7])], 1, 2, 0), observe=_rectangles),
     ],
     properties=[
@@ -114,6 +117,25 @@ collate.mistake(
     change="Leave `eos` off what goes in.",
 )
 collate.mistake(
+    "target in has no begin token",
+    edits=[("[bos, *target]", "[*target]")],
+    observed="Target in begins with the first word, and is one shorter than target out.",
+    change="Target in is `[bos, *target]`.",
+)
+collate.mistake(
+    "target out has no end token",
+    edits=[("[*target, eos]", "[*target]")],
+    observed="Target out ends with the last word, and is one shorter than target in: the model "
+    "never learns to stop.",
+    change="Target out is `[*target, eos]`.",
+)
+collate.mistake(
+    "target out begins with the begin token",
+    edits=[("[*target, eos]", "[bos, *target, eos]")],
+    observed="Target out is one longer than target in, and `bos` is the first token to predict.",
+    change="Leave `bos` off what comes out: `[*target, eos]`.",
+)
+collate.mistake(
     "the source has no end token",
     edits=[("[*source, eos]", "[*source]")],
     observed="The source's rows are one shorter than wanted; an empty sentence would have "
@@ -168,3 +190,83 @@ collate.mistake(
     observed="The first axis is the token, the second the sentence.",
     change="Batch first: one row for each sentence. `pad_sequence` needs `batch_first=True`.",
 )
+collate.mistake(
+    "the longest rows lose their last token",
+    edits=[
+        ("max(len(row) for row in rows)", "max(len(row) for row in rows) - 1"),
+        ("row + [pad]", "row[:longest] + [pad]"),
+    ],
+    observed="The rectangles are one narrower than wanted: the longest length was taken without "
+    "`bos` and `eos`, and rows are cut to it.",
+    change="Measure the rows when `bos` and `eos` are in them.",
+)
+collate.mistake(
+    "source and target are filled up to one width",
+    edits=[
+        ("max(len(row) for row in rows)", "max(len(ids) for pair in pairs for ids in pair) + 1")
+    ],
+    observed="The three rectangles are equally wide, as wide as the longest sentence of both "
+    "languages.",
+    change="Take the longest row of each rectangle alone.",
+)
+collate.mistake(
+    "the end token stands behind the padding",
+    edits=[
+        ("row + [pad]", "row[: -1 if row[-1] == eos else None] + [pad]"),
+        ("(longest - len(row))", "(longest - len(row)) + [eos] * (row[-1] == eos)"),
+    ],
+    observed="The last column of the source and of target out is `eos` in every row; short rows "
+    "have padding in front of it.",
+    change="Append `eos` to each row first, then fill the row up.",
+)
+collate.mistake(
+    "nothing is filled up",
+    edits=[("row + [pad] * (longest - len(row))", "row")],
+    observed="It stops as soon as two rows have different lengths: a tensor is a rectangle.",
+    change="Append `[pad] * (longest - len(row))` to each row before you make the tensor.",
+)
+collate.mistake(
+    "what comes out is filled up with -100",
+    edits=[
+        (
+            "return (",
+            "def ignoring(rows):\n        return rectangle(rows).masked_fill("
+            "rectangle(rows) == pad, -100)\n\n    return (",
+        ),
+        ("rectangle([[*target, eos]", "ignoring([[*target, eos]"),
+    ],
+    observed="Short rows of target out end in -100, which torch's `cross_entropy` leaves out by "
+    "itself. Here `pad` is asked for in all three.",
+    change="Fill target out up with `pad` as well; the loss will be told to leave it out.",
+)
+collate.mistake(
+    "rows are filled up with the end token",
+    edits=[("[pad]", "[eos]")],
+    observed="Short rows end in several `eos`, and nothing tells padding from the end.",
+    change="Use the argument `pad`.",
+)
+collate.mistake(
+    "`bos` and `eos` have changed places",
+    edits=[("    def rectangle", "    bos, eos = eos, bos\n\n    def rectangle")],
+    observed="Target in begins with `eos`; source and target out end with `bos`.",
+    change="`bos` is the begin token, which goes in first; `eos` ends the source and target out.",
+)
+collate.mistake(
+    "the special ids are fixed",
+    edits=[("    def rectangle", "    bos, eos, pad = 1, 2, 0\n\n    def rectangle")],
+    observed="With `bos=2`, `eos=3` and `pad=9` your rows still hold 1, 2 and 0.",
+    change="Use the arguments `bos`, `eos` and `pad`, not the constants of the lesson.",
+)
+for _first, _reverse in {"longest": True, "shortest": False}.items():
+    collate.mistake(
+        f"the {_first} sources come first",
+        edits=[
+            (
+                "    def rectangle",
+                f"    pairs = sorted(pairs, key=lambda pair: len(pair[0]), reverse={_reverse})\n\n"
+                "    def rectangle",
+            )
+        ],
+        observed="The rows stand in another order than the pairs: they are sorted by length.",
+        change="Keep the order of the pairs; nothing here needs sorted rows.",
+    )

@@ -91,3 +91,92 @@ masked_mean.mistake(
     change="Leave `dim` out: a sum over all axes fits any shape.",
 )
 masked_mean.shares(softmax, "no gradient passes", edits=[("mean()", "mean().detach()")])
+
+
+def _plain_number(loss: Tensor, mask: Tensor) -> float:
+    return (loss * mask).sum().item() / mask.sum().item()
+
+
+masked_mean.mistake(
+    "the result is a plain number",
+    body=_plain_number,
+    observed="It is a Python number, which knows no gradient: nothing can be trained with it.",
+    change="Return a tensor: leave out `.item()`, `.tolist()` and `float(...)`.",
+)
+masked_mean.mistake(
+    "the count leaves padding out, the sum does not",
+    edits=[("loss[mask].mean()", "loss.sum() / mask.sum()")],
+    observed="The losses 1, 1, 1, 1 and 5, with three padding places, give 129 / 5 instead of "
+    "9 / 5.",
+    change="Sum only where the mask is True: `(loss * mask).sum()`.",
+)
+masked_mean.mistake(
+    "padding is summed, real tokens are counted",
+    edits=[("loss[mask].mean()", "loss[~mask].sum() / mask.sum()")],
+    observed="The losses 1, 1, 1, 1 and 5, with three padding places, give 120 / 5 instead of "
+    "9 / 5.",
+    change="True means a real token: sum those, `(loss * mask).sum()`.",
+)
+masked_mean.mistake(
+    "losses of 0 are not counted",
+    edits=[("mean()", "sum() / (loss[mask] != 0).sum()")],
+    observed="The real losses 0, 3 and 4 give 7 / 2 instead of 7 / 3: the count is that of the "
+    "losses which are not 0.",
+    change="Divide by `mask.sum()`: a real token can have a loss of 0.",
+)
+masked_mean.mistake(
+    "the count is one too high",
+    edits=[("mean()", "sum() / (mask.sum() + 1)")],
+    observed="The losses 1, 1, 1, 1 and 5 give 9 / 6 instead of 9 / 5.",
+    change="Divide by `mask.sum()`; against a count of 0 there is `.clamp(min=1)`.",
+)
+masked_mean.mistake(
+    "it is divided by the length of the sentences",
+    edits=[("mean()", "sum() / mask.shape[-1]")],
+    observed="The result grows with the number of sentences.",
+    change="Divide by `mask.sum()`, the number of real tokens.",
+)
+masked_mean.mistake(
+    "the quotient is rounded down",
+    edits=[("mean()", "sum() // mask.sum()")],
+    observed="The losses 1, 1, 1, 1 and 5 give 1 instead of 9 / 5: `//` is the division of "
+    "integers.",
+    change="Divide with `/`.",
+)
+masked_mean.mistake(
+    "padding is minus infinity",
+    edits=[("loss[mask].mean()", "loss.masked_fill(~mask, -torch.inf).mean()")],
+    observed="As soon as there is padding, the result is minus infinity.",
+    change="Minus infinity belongs before a softmax. In a sum, 0 is what has no effect; and the "
+    "count must leave padding out too.",
+)
+for _columns, _count in {
+    "column": "mask.sum(dim=0).clamp(min=1)",
+    "column, with 0 / 0 for one of padding": "mask.sum(dim=0)",
+}.items():
+    masked_mean.mistake(
+        f"it is the mean of the means of each {_columns}",
+        edits=[("loss[mask]", f"((loss * mask).sum(dim=0) / {_count})")],
+        observed="You divide once for each position in the sentences, then take the mean: the "
+        "tokens at late positions, which few sentences have, weigh more than others.",
+        change="Sum over the whole batch first, then divide once by the number of real tokens.",
+    )
+masked_mean.mistake(
+    "the mask is taken for places",
+    edits=[("loss[mask]", "loss[mask.long()]")],
+    observed="0 and 1 as an index mean the first and the second row.",
+    change="An index of True and False picks: leave the mask boolean, `loss[mask]`.",
+)
+
+
+def _subtracted(loss: Tensor, mask: Tensor) -> Tensor:
+    return (loss * (1 - mask)).sum() / (1 - mask).sum()
+
+
+masked_mean.mistake(
+    "the mask is subtracted from 1",
+    body=_subtracted,
+    observed="torch refuses `1 - mask` where the mask holds True and False.",
+    change="True already means a real token: sum and count with `mask` as it is. Where a mask has "
+    "to be turned round, `~mask` does so.",
+)

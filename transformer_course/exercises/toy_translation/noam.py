@@ -13,6 +13,7 @@ from transformer_course.translation.training import schedule
         Case((100_000, 512, 4000)),
         Case((7, 64, 20)),
         Case((50, 64, 20)),
+        Case((9, 16, 4)),
     ],
     properties=[
         Property("the learning rate is positive", lambda value, case: value > 0),
@@ -89,6 +90,54 @@ noam.mistake(
     change="Use `step * warmup ** -1.5`.",
 )
 noam.mistake(
+    "the warm-up is multiplied by 1.5",
+    edits=[("warmup**-1.5", "(1.5 * warmup) ** -1")],
+    observed="The rising branch divides by `1.5 * warmup`; it is a power in the formula.",
+    change="Write `warmup ** 1.5`, with two asterisks, in the divisor.",
+)
+noam.mistake(
+    "the rising branch is rounded down",
+    edits=[("step * warmup**-1.5", "step // warmup**1.5")],
+    observed="The rate is 0 during the warm-up: `//` is the division of integers.",
+    change="Divide with `/`.",
+)
+noam.mistake(
+    "the rate stays at its peak",
+    edits=[("falling = step**-0.5", "falling = warmup**-0.5")],
+    observed="The warm-up is right. At step 100,000 the rate is still that of step 4,000.",
+    change="After the warm-up it falls as `step ** -0.5`.",
+)
+noam.mistake(
+    "the steps are counted anew after the warm-up",
+    edits=[
+        (
+            "falling = step**-0.5",
+            "falling = (step - warmup if step > warmup else step) ** -0.5",
+        )
+    ],
+    observed="The warm-up is right; after it you use `step - warmup`.",
+    change="Use `step` in both branches: they meet at step = warmup by themselves.",
+)
+noam.mistake(
+    "the rate is relative to its peak",
+    edits=[("min(rising, falling)", "min(rising, falling) * warmup**0.5")],
+    observed="The `min(...)` is 1 at step = warmup; it should be `warmup ** -0.5`. The rate is "
+    "`warmup ** 0.5` times too high.",
+    change="Take the smaller of `step ** -0.5` and `step * warmup ** -1.5`.",
+)
+noam.mistake(
+    "the branches are multiplied",
+    edits=[("min(rising, falling)", "rising * falling")],
+    observed="The rate is proportional to `step ** 0.5` and never falls.",
+    change="Take the smaller of the two with `min`.",
+)
+noam.mistake(
+    "`step` and `warmup` have changed places in the rising branch",
+    edits=[("step * warmup**-1.5", "warmup * step**-1.5")],
+    observed="The branch that should rise is `warmup * step ** -1.5`, which falls.",
+    change="Use `step * warmup ** -1.5`.",
+)
+noam.mistake(
     "the rate falls as 1 / step",
     edits=[("step**-0.5", "step**-1")],
     observed="After the warm-up the rate falls too fast: four times the steps give a quarter of "
@@ -112,4 +161,26 @@ noam.mistake(
     edits=[("rising = step", "rising = width * step"), ("width * min", "min")],
     observed="After the warm-up the rate does not depend on `d_model`.",
     change="Put the `min(...)` in brackets and multiply all of it by `d_model ** -0.5`.",
+)
+noam.mistake(
+    "the step is taken for the last argument",
+    edits=[
+        ("width = d_model", "d_model, warmup, step = step, d_model, warmup\n    width = d_model")
+    ],
+    observed="The arguments come as `(step, d_model, warmup)`; you read them as "
+    "`(d_model, warmup, step)`.",
+    change="Write `def noam(step, d_model, warmup)`.",
+)
+noam.mistake(
+    "`step` and `d_model` have changed places",
+    edits=[("width = d_model", "step, d_model = d_model, step\n    width = d_model")],
+    observed="The arguments come as `(step, d_model, warmup)`. In the falling branch both have the "
+    "exponent -0.5, so it is right; the rising one is not.",
+    change="Take the step first: `def noam(step, d_model, warmup)`.",
+)
+noam.mistake(
+    "the step is counted from 0",
+    edits=[("width = d_model", "step = step - 1\n    width = d_model")],
+    observed="Step 1 divides by 0: you subtract 1 from the step.",
+    change="Steps already count from 1: use `step` as it is.",
 )

@@ -11,7 +11,7 @@ from transformer_course.translation.training import loss
 
 
 def _logits(tokens: int, vocab: int) -> Tensor:
-    grid = torch.arange(tokens * vocab, dtype=torch.float64).reshape(tokens, vocab)
+    grid = torch.arange(tokens * vocab, dtype=torch.float32).reshape(tokens, vocab)
     return 3 * torch.sin(2.7 * grid)
 
 
@@ -22,6 +22,8 @@ def _logits(tokens: int, vocab: int) -> Tensor:
         Case((_logits(5, 7), torch.tensor([3, 1, 6, 0, 0]), 0.1, 0)),
         Case((_logits(6, 5), torch.tensor([0, 4, 4, 1, 0, 2]), 0.3, 4)),
         Case((_logits(3, 6) + 100, torch.tensor([5, 1, 1]), 0.0, 0)),
+        # A model so sure of itself that most of its probabilities are 0 in float32.
+        Case((60 * _logits(3, 5), torch.tensor([2, 1, 4]), 0.1, 0)),
         Case(
             (_logits(3, 4), torch.tensor([2, 1, 0]), 0.1, 0),
             observe=gradients,
@@ -73,10 +75,55 @@ smoothed_cross_entropy.mistake(
     change="The right token gets `1 - smoothing + smoothing / vocab`.",
 )
 smoothed_cross_entropy.mistake(
+    "the right token keeps the whole of its share",
+    edits=[("(1 - smoothing) * right", "right")],
+    observed="The right token gets `1 + smoothing / vocab`: the shares sum to more than 1.",
+    change="Weigh the right token with `1 - smoothing`.",
+)
+smoothed_cross_entropy.mistake(
+    "the spread share is divided by `vocab - 1`",
+    edits=[("/ vocab", "/ (vocab - 1)")],
+    observed="All tokens get `smoothing / (vocab - 1)`, the right one included: the shares sum to "
+    "more than 1.",
+    change="Divide by `vocab`, which is `logits.shape[-1]`.",
+)
+smoothed_cross_entropy.mistake(
+    "the spread share is divided by the number of tokens",
+    edits=[("/ vocab", "/ len(targets)")],
+    observed="Each word of the vocabulary gets `smoothing / len(targets)`, so the loss depends on "
+    "how many rows there are.",
+    change="Divide by the number of words, `logits.shape[-1]`.",
+)
+smoothed_cross_entropy.mistake(
+    "padding gets no part of the spread share",
+    edits=[("/ vocab", "/ vocab * (torch.arange(vocab) != pad)")],
+    observed="Every word but padding gets `smoothing / vocab`: the shares sum to less than 1.",
+    change="Spread `smoothing / vocab` over all words, padding included.",
+)
+smoothed_cross_entropy.mistake(
+    "the smoothing is shared among all tokens but padding",
+    edits=[("/ vocab", "/ (vocab - 1) * (torch.arange(vocab) != pad)")],
+    observed="Each word but padding gets `smoothing / (vocab - 1)`. That is another convention "
+    "than the one asked for.",
+    change="Spread `smoothing / vocab` over all words, padding included.",
+)
+smoothed_cross_entropy.mistake(
     "`smoothing` and `1 - smoothing` are swapped",
     edits=[("(1 - smoothing) * right", "smoothing * right"), ("+ smoothing", "+ (1 - smoothing)")],
     observed="With `smoothing=0` the right answer has no effect on the loss.",
     change="The right token gets the share `1 - smoothing`, which is the large one.",
+)
+smoothed_cross_entropy.mistake(
+    "the logarithm has base 2",
+    edits=[("logits.log_softmax(dim=-1)", "logits.softmax(dim=-1).log2()")],
+    observed="The loss is 1 / ln 2 = 1.44 times as large as wanted: bits, not nats.",
+    change="Use the natural logarithm, `log_softmax` or `torch.log`.",
+)
+smoothed_cross_entropy.mistake(
+    "it is a sum, not a mean",
+    edits=[("targets != pad)", "targets != pad) * (targets != pad).sum()")],
+    observed="Twice as many tokens of the same loss give twice the result.",
+    change="Divide by the number of real tokens.",
 )
 smoothed_cross_entropy.mistake(
     "there is no smoothing",
@@ -104,15 +151,24 @@ smoothed_cross_entropy.mistake(
     change="Leave tokens with `targets == pad` out of sum and count.",
 )
 smoothed_cross_entropy.mistake(
+    "0 is left out instead of `pad`",
+    edits=[("targets != pad", "targets != 0")],
+    observed="With `pad=4` tokens of id 4 still count, and those of id 0 do not.",
+    change="Use the argument `pad`.",
+)
+smoothed_cross_entropy.mistake(
+    "the spread part counts padding like a word",
+    edits=[
+        (" + smoothing / vocab", ""),
+        ("targets != pad)", "targets != pad) - smoothing * log_probabilities.mean()"),
+    ],
+    observed="The part of the right word leaves padding out, the mean over all words does not.",
+    change="Add both parts for each token first, then take one mean over the real tokens.",
+)
+smoothed_cross_entropy.mistake(
     "the sum leaves padding out, the count does not",
     edits=[("targets != pad)", "targets != pad) * (targets != pad).float().mean()")],
     observed="The loss gets smaller when padding is appended.",
-    change="Divide by the number of real tokens.",
-)
-smoothed_cross_entropy.mistake(
-    "it is a sum, not a mean",
-    edits=[("targets != pad)", "targets != pad) * (targets != pad).sum()")],
-    observed="Twice as many tokens of the same loss give twice the result.",
     change="Divide by the number of real tokens.",
 )
 smoothed_cross_entropy.mistake(
@@ -120,6 +176,31 @@ smoothed_cross_entropy.mistake(
     edits=[("sum(dim=-1)", "mean(dim=-1)")],
     observed="The loss is `vocab` times too small.",
     change="Sum over the vocabulary, then take the mean over the tokens.",
+)
+smoothed_cross_entropy.mistake(
+    "the spread part has the wrong sign",
+    edits=[("+ smoothing / vocab", "- smoothing / vocab")],
+    observed="The share of every word is lowered by `smoothing / vocab`; it should be raised.",
+    change="Both parts are minus a log-probability: `-(1 - smoothing) * right - smoothing * mean`.",
+)
+smoothed_cross_entropy.mistake(
+    "the logarithm is taken of the mixed probabilities",
+    edits=[
+        (
+            "(wanted * log_probabilities).sum(dim=-1)",
+            "(wanted * log_probabilities.exp()).sum(dim=-1).log()",
+        )
+    ],
+    observed="You weigh the probabilities, add them up and take one logarithm. Formula (2) takes "
+    "the logarithm of each first.",
+    change="Take the logarithm first, `logits.log_softmax(dim=-1)`, then weigh and add up.",
+)
+smoothed_cross_entropy.mistake(
+    "the logarithm is that of a probability of 0",
+    edits=[("logits.log_softmax(dim=-1)", "logits.softmax(dim=-1).log()")],
+    observed="Where one logit is 300 above another, the loss is infinite: in float32 the softmax "
+    "of the lower one is 0.",
+    change="Use `logits.log_softmax(dim=-1)`, which takes the logarithm before anything becomes 0.",
 )
 smoothed_cross_entropy.mistake(
     "the sign is missing",
@@ -159,6 +240,43 @@ smoothed_cross_entropy.mistake(
     observed="The columns of the probabilities sum to 1; the rows should.",
     change="Use `dim=-1`, the vocabulary.",
 )
+for _which, _result in {
+    "token": "per_token * (targets != pad)",
+    "real token": "per_token[targets != pad]",
+}.items():
+    smoothed_cross_entropy.mistake(
+        f"each {_which} gets a loss of its own",
+        edits=[("own.masked_mean(per_token, targets != pad)", _result)],
+        observed="The result has an axis; one number for all tokens is wanted.",
+        change="Take the mean over the real tokens: `own.masked_mean(per_token, targets != pad)`.",
+    )
+
+
+def _plain_number(logits: Tensor, targets: Tensor, smoothing: float, pad: int) -> float:
+    return loss.smoothed_cross_entropy(logits, targets, smoothing, pad).item()
+
+
+smoothed_cross_entropy.mistake(
+    "the result is a plain number",
+    body=_plain_number,
+    observed="It is a Python number, which knows no gradient: nothing can be trained with it.",
+    change="Return a tensor: leave out `.item()` and `float(...)`.",
+)
 smoothed_cross_entropy.shares(
     softmax, "no gradient passes", edits=[("targets != pad)", "targets != pad).detach()")]
+)
+
+
+def _integers(logits: Tensor, targets: Tensor, smoothing: float, pad: int) -> Tensor:
+    wanted = nn.functional.one_hot(targets, logits.shape[-1])
+    wanted *= 1 - smoothing
+    return own.masked_mean(-(wanted * logits.log_softmax(dim=-1)).sum(dim=-1), targets != pad)
+
+
+smoothed_cross_entropy.mistake(
+    "the wanted probabilities are integers",
+    body=_integers,
+    observed="`one_hot` gives integers, and a tensor of integers cannot hold a fraction: torch "
+    "refuses to write it there.",
+    change="Turn them into floating-point numbers first: `one_hot(...).float()`.",
 )

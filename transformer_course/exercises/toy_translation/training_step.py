@@ -5,9 +5,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.cases import Case
+from transformer_course.checker.cases import Case, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises import own
+from transformer_course.exercises.toy_translation.smoothed_cross_entropy import (
+    smoothed_cross_entropy,
+)
+
+_WEIGHTS = [
+    vectors(*shape, seed=seed).double() for seed, shape in enumerate([(8, 4), (8, 4), (4, 8)])
+]
 
 
 class _SmallNetwork(nn.Module):
@@ -15,21 +22,21 @@ class _SmallNetwork(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.source = nn.Embedding(8, 4)
-        self.target = nn.Embedding(8, 4)
-        self.output = nn.Linear(4, 8)
+        # Made in a moment, unlike layers: a check makes hundreds of networks.
+        self.source, self.target, self.output = (
+            nn.Parameter(weights.clone()) for weights in _WEIGHTS
+        )
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        return self.output(self.target(target) + self.source(source).mean(dim=1, keepdim=True))
+        mean = self.source[source].mean(dim=1, keepdim=True)
+        return (self.target[target] + mean) @ self.output
 
 
-def _two_steps(code: Callable, *batch_and_smoothing: Tensor | float) -> dict:
+def _two_steps(code: Callable, make_network: type, make_optimizer: type, *batch: Tensor) -> dict:
     """Train a small model by two steps; return both losses and the sum of each parameter."""
-    *batch, smoothing = batch_and_smoothing
-    torch.manual_seed(0)
-    network = _SmallNetwork().double()
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.5)
-    losses = [code(network, optimizer, *batch, 0, smoothing) for _ in range(2)]
+    network = make_network()
+    optimizer = make_optimizer(network.parameters(), lr=0.5)
+    losses = [code(network, optimizer, *batch) for _ in range(2)]
     with torch.no_grad():
         weights = [
             (p * torch.arange(p.numel()).view_as(p).cos()).sum() for p in network.parameters()
@@ -43,26 +50,26 @@ _PADDED = (
     torch.tensor([[6, 7, 5, 2], [4, 2, 0, 0]]),
 )
 _WHOLE = torch.tensor([[4, 3, 2]]), torch.tensor([[1, 6]]), torch.tensor([[6, 2]])
+_OTHER_PAD = tuple(torch.where(ids == 0, 3, torch.where(ids == 4, 0, ids)) for ids in _PADDED)
+
+
+def _case(batch: tuple[Tensor, ...], pad: int, smoothing: float, looks_at: str) -> Case:
+    return Case(
+        (_SmallNetwork, torch.optim.SGD, *batch, pad, smoothing),
+        observe=_two_steps,
+        looks_at=looks_at,
+        written=f"(network, optimizer, source, target_in, target_out, {pad}, {smoothing})",
+    )
 
 
 @exercise(
     cases=[
-        Case(
-            (*_PADDED, 0.0),
-            observe=_two_steps,
-            looks_at="the losses of two steps on one batch, and the weights after them",
-        ),
-        Case(
-            (*_WHOLE, 0.0),
-            observe=_two_steps,
-            looks_at="the same on a batch without padding",
-        ),
-        Case(
-            (*_PADDED, 0.1),
-            observe=_two_steps,
-            looks_at="the same on the first batch with `smoothing=0.1`",
-        ),
+        _case(_PADDED, 0, 0.0, "the losses of two steps on one batch, and the weights after them"),
+        _case(_WHOLE, 0, 0.0, "the same on a batch without padding"),
+        _case(_PADDED, 0, 0.1, "the same on the first batch with `smoothing=0.1`"),
+        _case(_OTHER_PAD, 3, 0.0, "the same where padding is 3, and 0 is a word"),
     ],
+    parts={"own.smoothed_cross_entropy": smoothed_cross_entropy},
     hints=[
         "Ask of each line: what goes in, and what comes out? Which of the two targets may the "
         "decoder read, and which must it predict?",
@@ -82,6 +89,8 @@ def training_step(network, optimizer, source, target_in, target_out, pad, smooth
     optimizer.step()
     return loss.item()
 
+
+_LOSS = "own.smoothed_cross_entropy(logits.flatten(0, 1), target_out.flatten(), smoothing, pad)"
 
 training_step.mistake(
     "the decoder reads what it must predict",
@@ -109,6 +118,78 @@ training_step.mistake(
     change="Use the mean over the real tokens, which is what `own.smoothed_cross_entropy` returns.",
 )
 training_step.mistake(
+    "0 is left out instead of `pad`",
+    edits=[("smoothing, pad)", "smoothing, 0)")],
+    observed="With `pad=3` padding counts, and the word of id 0 does not.",
+    change="Use the argument `pad`.",
+)
+training_step.mistake(
+    "the sum leaves padding out, the count does not",
+    edits=[
+        (
+            "return own.masked_mean(per_token, targets != pad)",
+            "return (per_token * (targets != pad)).mean()",
+        )
+    ],
+    observed="The sum is divided by all places of the batch, so padding makes the loss smaller.",
+    change="Divide by the number of real tokens.",
+)
+training_step.mistake(
+    "the loss is divided by the number of sentences",
+    edits=[
+        ("loss.backward()", "loss *= (target_out != pad).sum() / len(source)\n    loss.backward()")
+    ],
+    observed="The loss grows with the length of the sentences.",
+    change="Divide by the number of real tokens, as `own.smoothed_cross_entropy` does.",
+)
+training_step.mistake(
+    "the returned loss is a sum",
+    edits=[("loss.item()", "loss.item() * int((target_out != pad).sum())")],
+    observed="The weights are right, and the first loss is the wanted one times the number of "
+    "real tokens.",
+    change="Return the mean itself, `loss.item()`.",
+)
+training_step.mistake(
+    "`smoothing` and `pad` have changed places",
+    edits=[("target_out.flatten(), smoothing, pad)", "target_out.flatten(), pad, smoothing)")],
+    observed="With `pad=0` and no smoothing both are 0 and all is right; else it is not.",
+    change="`own.smoothed_cross_entropy` takes `(logits, targets, smoothing, pad)`.",
+)
+training_step.mistake(
+    "the targets are shifted once more",
+    edits=[
+        ("network(source, target_in)", "network(source, target_in[:, :-1])"),
+        ("target_out.flatten()", "target_out[:, 1:].flatten()"),
+    ],
+    observed="You drop the last token that goes in and the first that comes out: two tokens lie "
+    "between what is read and what is predicted.",
+    change="Use both as they are: `collate` has shifted them already.",
+)
+for _these, _those, _old, _new in [
+    ("logits", "targets", "logits.flatten(0, 1)", "logits.transpose(0, 1).flatten(0, 1)"),
+    ("targets", "logits", "target_out.flatten()", "target_out.T.flatten()"),
+]:
+    training_step.mistake(
+        f"the {_these} are flattened in another order than the {_those}",
+        edits=[(_old, _new)],
+        observed="With a single sentence all is right. With two, logits are compared with targets "
+        "of other places.",
+        change="Flatten both sentence by sentence: `logits.flatten(0, 1)` and "
+        "`target_out.flatten()`.",
+    )
+training_step.mistake(
+    "the words of the logits are on the wrong axis",
+    edits=[
+        (
+            _LOSS,
+            "nn.functional.cross_entropy(logits, target_out, ignore_index=pad)",
+        )
+    ],
+    observed="torch's `cross_entropy` looks for the words on the second axis; your logits have "
+    "them on the third.",
+    change="Flatten the logits to (tokens, vocab) and the targets to (tokens).",
+)
+training_step.mistake(
     "the softmax is taken twice",
     edits=[("logits.flatten", "logits.softmax(dim=-1).flatten")],
     observed="The loss starts near ln(vocab) and cannot fall to 0: the loss function takes a "
@@ -122,16 +203,17 @@ training_step.mistake(
     change="Call `optimizer.zero_grad()` before `loss.backward()`.",
 )
 training_step.mistake(
-    "the weights never change",
+    "the weights do not change",
     edits=[
         (
             "    optimizer.zero_grad()\n    loss.backward()\n",
             "    loss.backward()\n    optimizer.zero_grad()\n",
         )
     ],
-    observed="The weights after two steps are those from the beginning: a step without fresh "
-    "gradients, or no step at all.",
-    change="In this order: `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.",
+    observed="The weights after two steps are those from the beginning: there was no step, or no "
+    "gradient when it came.",
+    change="Call `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()` in this order, "
+    "with a loss computed from the network's logits without `no_grad`, `detach` or a new tensor.",
 )
 training_step.mistake(
     "the step comes before the gradient",
@@ -167,4 +249,70 @@ training_step.mistake(
     observed="The results are those of `broken_training_step`.",
     change="Look at its first, second and third line: what may the decoder read, which tokens "
     "count, and what happens to the gradients of the step before?",
+)
+
+
+def _sentence_by_sentence(
+    network, optimizer, source, target_in, target_out, pad, smoothing=0.0
+) -> float:
+    sentences = zip(source.split(1), target_in.split(1), target_out.split(1), strict=True)
+    step = training_step.task.answer
+    losses = [step(network, optimizer, *sentence, pad, smoothing) for sentence in sentences]
+    return sum(losses) / len(losses)
+
+
+training_step.mistake(
+    "each sentence is a step of its own",
+    body=_sentence_by_sentence,
+    observed="The weights change once for each sentence, and the loss is the mean of the "
+    "sentences' means. With a single sentence all is right.",
+    change="Give the whole batch to the network and call `optimizer.step()` once.",
+)
+training_step.mistake(
+    "it is the mean of each sentence's mean",
+    edits=[
+        (
+            _LOSS,
+            "sum(map(lambda *row: own.smoothed_cross_entropy(*row, smoothing, pad), "
+            "logits, target_out)) / len(logits)",
+        )
+    ],
+    observed="A word in a short sentence weighs more than one in a long sentence. With a single "
+    "sentence all is right.",
+    change="Flatten the whole batch and take one mean over all its real tokens.",
+)
+training_step.mistake(
+    "source and target have changed places",
+    edits=[("network(source, target_in)", "network(target_in, source)")],
+    observed="The encoder gets the target, the decoder the source.",
+    change="Call `network(source, target_in)`.",
+)
+training_step.mistake(
+    "the gradients are clipped",
+    edits=[
+        (
+            "    optimizer.step()",
+            "    nn.utils.clip_grad_norm_(network.parameters(), 1.0)\n    optimizer.step()",
+        )
+    ],
+    observed="The first loss is right. The step is shorter than wanted, as if the gradients had "
+    "been made smaller first.",
+    change="Leave the gradients as they are; here the step is the plain one.",
+)
+
+
+def _unflattened(network, optimizer, source, target_in, target_out, pad, smoothing=0.0) -> float:
+    loss = own.smoothed_cross_entropy(network(source, target_in), target_out, smoothing, pad)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+training_step.mistake(
+    "logits and targets are not flattened",
+    body=_unflattened,
+    observed="`own.smoothed_cross_entropy` gets logits with three axes and targets with two, and "
+    "compares logits with targets of other sentences.",
+    change="Give it `logits.flatten(0, 1)` and `target_out.flatten()`.",
 )

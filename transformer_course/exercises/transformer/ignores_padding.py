@@ -10,14 +10,17 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.transformer.models import (
     FOR_EITHER_TEST,
     TRIED,
+    FallsWithLength,
     NoEncoderMask,
     NoMemoryMask,
     NoPositions,
     NoTargetMask,
     Right,
+    RisesWithLength,
     RoundsByLength,
     TellsLength,
     tried_on,
+    tried_on_either,
 )
 from transformer_course.exercises.transformer.sees_no_future import sees_no_future
 from transformer_course.invariance import properties as invariance
@@ -34,6 +37,11 @@ from transformer_course.invariance import properties as invariance
         tried_on(NoMemoryMask, "a model without a mask in cross-attention"),
         tried_on(NoTargetMask, "a model without masks for the target"),
         tried_on(TellsLength, "a model that counts the source, padding included"),
+        tried_on_either(
+            RisesWithLength,
+            FallsWithLength,
+            "two models whose logits all rise, or all fall, with the length, padding included",
+        ),
     ],
     hints=[
         "The same sentences with and without padding at their ends: what should be equal?",
@@ -100,6 +108,24 @@ ignores_padding.mistake(
     change="Compare the logits, which is what the whole model makes of it.",
 )
 ignores_padding.mistake(
+    "it is enough if one side ignores its padding",
+    edits=[
+        (
+            "return torch.allclose(before, after[:, :2], atol=1e-5)",
+            "return any(\n"
+            "        torch.allclose(before, network(*ids)[:, :2], atol=1e-5)\n"
+            "        for ids in [\n"
+            "            (source, F.pad(target, behind, value=pad_id)),\n"
+            "            (F.pad(source, behind, value=pad_id), target),\n"
+            "        ]\n"
+            "    )",
+        )
+    ],
+    observed="Models pass that read the padding of the source, or that of the target, as long as "
+    "they ignore that of the other side.",
+    change="Ask for both: combine the two comparisons with `and`, not with `or`.",
+)
+ignores_padding.mistake(
     "rounding counts as a difference",
     edits=[("torch.allclose(before", "torch.equal(before"), (", atol=1e-5", "")],
     observed="A right model whose last digits depend on the length fails: sums of another length "
@@ -111,17 +137,43 @@ ignores_padding.shares(
     "dropout stays on",
     "the answer is the wrong way round",
 )
-ignores_padding.shares(
-    sees_no_future,
+ignores_padding.mistake(
     "every model passes",
     edits=[("torch.allclose(before, after[:, :2], atol=1e-5)", "True")],
+    observed="Even a model without masks passes. Is there padding behind the words of the "
+    "sentences that you compare? `F.pad(ids, (0, 2))` appends two tokens to each sentence, "
+    "`(0, 0, 0, 2)` appends two sentences. A `return` in a loop ends it with the first comparison.",
+    change="Append tokens of `network.config.pad_id` along axis 1, and compare with the logits of "
+    "the same sentences without them.",
 )
 ignores_padding.shares(
     sees_no_future,
     "no model passes",
     edits=[("torch.allclose(before, after[:, :2], atol=1e-5)", "False")],
 )
-ignores_padding.shares(sees_no_future, "the tolerance is too wide")
+ignores_padding.shares(
+    sees_no_future, "the tolerance is too wide", "the test asserts instead of returning"
+)
+ignores_padding.shares(
+    sees_no_future,
+    "the difference has a sign",
+    edits=[
+        (
+            "torch.allclose(before, after[:, :2], atol=1e-5)",
+            "bool((before - after[:, :2]).max() < 1e-5)",
+        )
+    ],
+)
+ignores_padding.shares(
+    sees_no_future,
+    "there is no answer for a right model",
+    edits=[
+        (
+            "return torch.allclose(before, after[:, :2], atol=1e-5)",
+            "if not torch.allclose(before, after[:, :2], atol=1e-5):\n        return False",
+        )
+    ],
+)
 ignores_padding.shares(
     sees_no_future,
     "only the best words are compared",

@@ -4,9 +4,9 @@
 # ruff: noqa: D101, D102
 
 import functools
+import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,7 +17,7 @@ from transformer_course.checker.cases import Case
 from transformer_course.exercises.transformer.inputs import CONFIG
 from transformer_course.exercises.transformer.transformer import Transformer
 
-TRIED = replace(CONFIG, d_model=8, dropout=0.5)
+TRIED = replace(CONFIG, d_model=8, dropout=0.5, max_len=10)
 _FAVOURITE = F.one_hot(torch.tensor(1), TRIED.target_vocab)
 
 
@@ -89,6 +89,38 @@ class RepeatsNextWord(Right):
         return super().decode(target_ids, memory, source_ids) + 1000 * next_word
 
 
+class HintsAtNextWord(Right):
+    """Move logits by more than any tolerance, and leave the favourite word alone."""
+
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        next_word = F.one_hot(target_ids.roll(-1, dims=1), self.config.target_vocab)
+        return super().decode(target_ids, memory, source_ids) + 20 * next_word
+
+
+class RisesWithLaterIds(Right):
+    SIGN = 1
+
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        later = target_ids.flip(1).cumsum(dim=1).flip(1) - target_ids
+        return super().decode(target_ids, memory, source_ids) + 10 * self.SIGN * later[..., None]
+
+
+class FallsWithLaterIds(RisesWithLaterIds):
+    SIGN = -1
+
+
+class RisesWithLength(Right):
+    SIGN = 1
+
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        length = source_ids.shape[1] + target_ids.shape[1]
+        return super().decode(target_ids, memory, source_ids) + 10 * self.SIGN * length
+
+
+class FallsWithLength(RisesWithLength):
+    SIGN = -1
+
+
 class TellsLength(Right):
     def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
         length = torch.tensor(source_ids.shape[1] % self.config.target_vocab)
@@ -130,14 +162,23 @@ def _answer(code: Callable, network: nn.Module) -> bool:
     return answer.item() if isinstance(answer, Tensor) and answer.numel() == 1 else answer
 
 
-def _verdict(code: Callable, *choice: Any) -> bool:
+def _verdict(code: Callable, choice: tuple) -> bool:
     return _answer(code, _network(code, *choice))
 
 
-def one_of_many_verdicts(code: Callable, *choice: Any) -> bool:
-    """Try a test on a model 20 times, and tell whether it says True at least once."""
+def one_of_many_verdicts(code: Callable, choice: tuple) -> bool:
+    """Try a test on a model up to 20 times, and tell whether it says True at least once.
+
+    A test that looks at very many sentences is tried less often, so that the case ends in time.
+    """
     network = _network(code, *choice)
-    return any(_answer(code, network) for _ in range(20))
+    end = time.monotonic() + 1
+    return any(_answer(code, network) for n in range(20) if n == 0 or time.monotonic() < end)
+
+
+def _verdict_on_either(code: Callable, one: tuple, other: tuple) -> bool:
+    """Tell whether a test says True of one of two models at least."""
+    return any([_verdict(code, one), _verdict(code, other)])
 
 
 def tried_on(
@@ -147,7 +188,13 @@ def tried_on(
     config: model.TransformerConfig = TRIED,
 ) -> Case:
     """Return the case that looks at what a test says of a model."""
-    return Case((kind, training, config), observe=_verdict, written=f"({words})")
+    return Case(((kind, training, config),), observe=_verdict, written=f"({words})")
+
+
+def tried_on_either(one: type[nn.Module], other: type[nn.Module], words: str) -> Case:
+    """Return the case that looks at whether a test says True of one of two models."""
+    choices = (one, False, TRIED), (other, False, TRIED)
+    return Case(choices, observe=_verdict_on_either, written=f"({words})")
 
 
 FOR_EITHER_TEST = [

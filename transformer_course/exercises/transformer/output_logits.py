@@ -14,7 +14,7 @@ from transformer_course.exercises.start_here.softmax import softmax
         Case((vectors(1, 2, 4), vectors(3, 4, seed=1))),
         Case((vectors(2, 3, 4), vectors(4, 4, seed=1))),
         Case((vectors(2, 5, 9), vectors(7, 9, seed=1))),
-        Case((vectors(3, 2, 6).double(), vectors(5, 6, seed=1).double())),
+        Case((vectors(3, 2, 6), vectors(5, 6, seed=1))),
         Case(
             (vectors(1, 2, 3), vectors(4, 3, seed=1)),
             observe=gradients,
@@ -105,4 +105,59 @@ output_logits.shares(
     softmax,
     "no gradient passes",
     edits=[("return vectors", "return (vectors"), ("table.T", "table.T).detach()")],
+)
+
+# Rarer ones
+
+output_logits.mistake(
+    "the table is reshaped instead of transposed",
+    edits=[("table.T", "table.reshape(table.shape[1], table.shape[0])")],
+    observed="The shape is right, the scores are not: `reshape` and `view` keep the numbers in "
+    "their order, so a column holds parts of several rows.",
+    change="Swap the axes with `table.T`.",
+)
+output_logits.mistake(
+    "the sum runs over the tokens instead of d_model",
+    edits=[("@ table.T", "* table.sum(dim=0)")],
+    observed="Your last axis has d_model numbers; one score for each row of the table is wanted.",
+    change="Sum the products over d_model, which both have: `vectors @ table.T`.",
+)
+output_logits.mistake(
+    "only the last position is scored, and its axis is kept",
+    edits=[("return vectors", "return vectors[:, -1:]")],
+    observed="The axis of the positions has length 1. In training, every position predicts a "
+    "token.",
+    change="Score all positions: `vectors`, not `vectors[:, -1:]`.",
+)
+output_logits.mistake(
+    "the positions come before the batch",
+    edits=[("return vectors", "return vectors.transpose(0, 1)")],
+    observed="Your result has shape (length, batch, vocab) instead of (batch, length, vocab): what "
+    "a loop over the positions collects, `torch.stack` joins along a new axis 0.",
+    change="Leave the batch in front; `torch.stack(..., dim=1)` puts the positions behind it.",
+)
+output_logits.mistake(
+    "batch and positions are one axis",
+    edits=[("return vectors", "return vectors.flatten(0, 1)")],
+    observed="Your result has two axes, (batch x length, vocab). The loss needs that, later.",
+    change="Return three axes, (batch, length, vocab).",
+)
+output_logits.mistake(
+    "probabilities over the positions come back instead of logits",
+    edits=[("return vectors", "return (vectors"), ("table.T", "table.T).softmax(dim=1)")],
+    observed="For each token your numbers sum to 1 along the positions.",
+    change="Leave the softmax out: logits are wanted, and the axis is not that of the tokens.",
+)
+output_logits.mistake(
+    "the scores are divided by d_model",
+    edits=[("vectors @ table", "vectors / table.shape[1] @ table")],
+    observed="With d_model = 4 your scores are a quarter of those wanted: it is a mean of the "
+    "products, not their sum.",
+    change="Take the sum: `vectors @ table.T`.",
+)
+output_logits.mistake(
+    "the vectors are brought to length 1",
+    edits=[("return vectors", "return F.normalize(vectors, dim=-1)")],
+    observed="Two vectors of the same direction get the same scores, however long they are.",
+    change="Use the vectors as they are.",
 )

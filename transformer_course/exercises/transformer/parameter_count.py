@@ -178,3 +178,111 @@ parameter_count.mistake(
     observed="With 1 encoder layer and 2 decoder layers, one decoder layer is missing.",
     change="Use `config.decoder_layers` for the decoder.",
 )
+
+# Rarer ones
+
+parameter_count.mistake(
+    "both biases of the feed-forward network have d_ff numbers",
+    edits=[("d_ff + d_ff + d_model", "d_ff + d_ff + d_ff")],
+    observed="Your count is too high by d_ff - d_model in each layer: the second bias is added to "
+    "vectors that have d_model numbers again.",
+    change="Count d_model x d_ff + d_ff and d_ff x d_model + d_model.",
+)
+parameter_count.mistake(
+    "both biases of the feed-forward network have d_model numbers",
+    edits=[("d_ff + d_ff + d_model", "d_ff + d_model + d_model")],
+    observed="Your count is too low by d_ff - d_model in each layer: the first bias is added to "
+    "vectors of d_ff numbers.",
+    change="Count d_model x d_ff + d_ff and d_ff x d_model + d_model.",
+)
+parameter_count.mistake(
+    "the feed-forward network has one bias",
+    edits=[("d_ff + d_ff + d_model", "d_ff + d_ff")],
+    observed="d_model numbers are missing in each layer: the second bias.",
+    change="Count d_model x d_ff + d_ff and d_ff x d_model + d_model.",
+)
+parameter_count.mistake(
+    "two-way tying leaves two tables of the source's vocabulary",
+    edits=[('"two_way": config.source_vocab + config.target', '"two_way": 2 * config.source')],
+    observed="With two vocabularies your count is wrong. The output layer shares the table of the "
+    "target's embeddings; the source's is the other one.",
+    change="With two-way tying count source_vocab + target_vocab rows.",
+)
+parameter_count.mistake(
+    "two-way tying leaves two tables of the target's vocabulary",
+    edits=[('"two_way": config.source_vocab + config.target', '"two_way": 2 * config.target')],
+    observed="With two vocabularies your count is wrong. One of the two tables that are left is "
+    "the source's.",
+    change="With two-way tying count source_vocab + target_vocab rows.",
+)
+parameter_count.mistake(
+    "two-way tying is counted like three-way tying",
+    edits=[('"two_way": config.source_vocab + config.target', '"two_way": config.target')],
+    observed="The source's table is missing: with two-way tying it is one of its own.",
+    change="With two-way tying count source_vocab + target_vocab rows.",
+)
+parameter_count.mistake(
+    "two-way tying is counted like no tying",
+    edits=[
+        ('"two_way": config.source_vocab + config', '"two_way": config.source_vocab + 2 * config')
+    ],
+    observed="The output layer has no table of its own with two-way tying: it uses that of the "
+    "target's embeddings.",
+    change="With two-way tying count source_vocab + target_vocab rows.",
+)
+parameter_count.mistake(
+    "three-way tying is counted like two-way tying",
+    edits=[('"three_way": config', '"three_way": config.source_vocab + config')],
+    observed="You count two tables; with three-way tying a single one is left.",
+    change="With three-way tying count the one vocabulary once.",
+)
+parameter_count.mistake(
+    "the source's table is left out without tying",
+    edits=[('"none": config.source_vocab + 2', '"none": 2')],
+    observed="source_vocab x d_model numbers are missing: those of the source's embeddings.",
+    change="Without tying count three tables: source, target, and output.",
+)
+parameter_count.mistake(
+    "pre-norm adds one final norm instead of two",
+    edits=[("2 * norm if config.norm_first", "norm if config.norm_first")],
+    observed="With `norm_first` 2 x d_model numbers are missing: both stacks end with a norm.",
+    change="Add two norms where `config.norm_first` is True.",
+)
+parameter_count.mistake(
+    "an encoder layer has three norms",
+    edits=[("feed_forward + 2 * norm", "feed_forward + 3 * norm")],
+    observed="Your count is too high by 2 x d_model in each encoder layer.",
+    change="Each of its two sub-layers has a norm.",
+)
+parameter_count.mistake(
+    "an encoder layer has one norm",
+    edits=[("feed_forward + 2 * norm", "feed_forward + norm")],
+    observed="2 x d_model numbers are missing in each encoder layer.",
+    change="Each of its two sub-layers has a norm.",
+)
+parameter_count.mistake(
+    "the encoder has as many layers as the decoder",
+    edits=[("config.encoder_layers", "config.decoder_layers")],
+    observed="With 1 encoder layer and 2 decoder layers, there is one encoder layer too many.",
+    change="Use `config.encoder_layers` for the encoder.",
+)
+parameter_count.mistake(
+    "only one head has matrices for queries, keys and values",
+    edits=[
+        (
+            "4 * (d_model * d_model + d_model)",
+            "3 * (d_model + 1) * d_model // config.heads + d_model * d_model + d_model",
+        )
+    ],
+    observed="Your count falls as `heads` grows. A head has d_model / heads columns, but there are "
+    "`heads` of them.",
+    change="Leave `heads` out: all heads together have matrices of d_model x d_model.",
+)
+parameter_count.mistake(
+    "one table of positional encodings is counted",
+    edits=[
+        ("rows[config.tying] * d_model", "rows[config.tying] * d_model + config.max_len * d_model")
+    ],
+    observed="Your count grows with `max_len`. Sinusoids are computed, not trained.",
+    change="Leave them out.",
+)

@@ -9,12 +9,16 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.transformer.models import (
     FOR_EITHER_TEST,
     EachTokenAlone,
+    FallsWithLaterIds,
+    HintsAtNextWord,
     NoMasks,
     OffByOne,
     OwnShift,
     RepeatsNextWord,
+    RisesWithLaterIds,
     one_of_many_verdicts,
     tried_on,
+    tried_on_either,
 )
 from transformer_course.invariance import properties as invariance
 
@@ -27,10 +31,16 @@ from transformer_course.invariance import properties as invariance
         tried_on(EachTokenAlone, "a model in which target tokens do not see one another"),
         tried_on(OffByOne, "a model that sees one word too many"),
         tried_on(RepeatsNextWord, "a model that repeats the next word"),
+        tried_on(HintsAtNextWord, "a model that finds the next word somewhat more probable"),
+        tried_on_either(
+            RisesWithLaterIds,
+            FallsWithLaterIds,
+            "two models whose logits all rise, or all fall, with the ids of later words",
+        ),
         replace(
             tried_on(NoMasks, "a model without masks"),
             observe=one_of_many_verdicts,
-            looks_at="tried 20 times: no answer is True",
+            looks_at="tried up to 20 times: no answer is True",
         ),
     ],
     hints=[
@@ -80,11 +90,11 @@ sees_no_future.mistake(
     change="Leave the source as it is, and change the target.",
 )
 sees_no_future.mistake(
-    "only the first position is compared",
+    "the position just before the changed token is not compared",
     edits=[("one[:, :3]", "one[:, :1]"), ("other[:, :3]", "other[:, :1]")],
-    observed="A model that sees one word too many passes: its first position sees the second "
-    "token, and no later one.",
-    change="Compare all positions before the changed token.",
+    observed="A model that sees one word too many passes: a changed token moves the logits just "
+    "before it there, and no earlier ones.",
+    change="Compare all positions before the first token that you change, the last of them too.",
 )
 sees_no_future.mistake(
     "now and then nothing is changed",
@@ -110,14 +120,17 @@ sees_no_future.mistake(
     "every model passes",
     edits=[("torch.allclose(one[:, :3], other[:, :3], atol=1e-5)", "True")],
     observed="Even a model without masks passes. Do the two inputs really differ? A shape says "
-    "nothing, and `changed = ids` followed by `changed[:, -1] = 6` changes `ids` too.",
-    change="Compare logits of two different inputs; make the second from `ids.clone()`.",
+    "nothing, `changed = ids` followed by `changed[:, -1] = 6` changes `ids` too, and a `return` "
+    "in a loop ends it with the first comparison.",
+    change="Compare logits of two different inputs; make the second from `ids.clone()`, and say "
+    "`return True` only behind the loop.",
 )
 sees_no_future.mistake(
     "no model passes",
     edits=[("torch.allclose(one[:, :3], other[:, :3], atol=1e-5)", "False")],
     observed="Even a right model fails, and so do all others: what you compare is meant to differ.",
-    change="Compare only logits which the change must not reach.",
+    change="Compare only logits which the change must not reach, all of them after "
+    "`network.eval()`.",
 )
 sees_no_future.mistake(
     "the tolerance is too wide",
@@ -135,4 +148,42 @@ sees_no_future.mistake(
     observed="The models tried here have a favourite word: they put it first everywhere, whatever "
     "they read. Only a model whose best word changes fails.",
     change="Compare the logits themselves, not their `argmax`.",
+)
+sees_no_future.mistake(
+    "the tolerance is far too wide",
+    edits=[("atol=1e-5", "atol=1.0")],
+    observed="Even a model without masks passes: its logits move by less than your tolerance. "
+    "Only models that give the next word away loudly fail.",
+    change="Use a tolerance such as `atol=1e-5`; `rtol` should be small too.",
+)
+sees_no_future.mistake(
+    "the difference has a sign",
+    edits=[
+        (
+            "torch.allclose(one[:, :3], other[:, :3], atol=1e-5)",
+            "bool((one[:, :3] - other[:, :3]).max() < 1e-5)",
+        )
+    ],
+    observed="A model passes whose logits all move in one direction: the largest difference is "
+    "negative then.",
+    change="Take `.abs()` of the difference first, or use `torch.allclose`.",
+)
+sees_no_future.mistake(
+    "the test asserts instead of returning",
+    edits=[("return torch.allclose", "assert torch.allclose")],
+    observed="A broken model raises AssertionError and a right one gives None; False and True are "
+    "wanted.",
+    change="Write `return` in place of `assert`.",
+)
+sees_no_future.mistake(
+    "there is no answer for a right model",
+    edits=[
+        (
+            "return torch.allclose(one[:, :3], other[:, :3], atol=1e-5)",
+            "if not torch.allclose(one[:, :3], other[:, :3], atol=1e-5):\n        return False",
+        )
+    ],
+    observed="A broken model gets False. A right one gets None: the function ends without "
+    "`return`.",
+    change="End the function with `return True`.",
 )

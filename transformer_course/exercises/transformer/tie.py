@@ -28,30 +28,42 @@ def _tied(code: Callable, config: model.TransformerConfig) -> dict[str, bool | i
     before = {name: table.detach().clone() for name, table in _tables(network).items()}
     code(network)
     tables = _tables(network)
-    return {
+    found = {
         "source and target share one parameter": tables["source"] is tables["target"],
         "target and output share one parameter": tables["target"] is tables["output"],
-        "trained numbers in the three tables": sum(p.numel() for p in {*tables.values()}),
+        "trained numbers in the three tables": sum(
+            p.numel() for p in {*tables.values()} if p.requires_grad
+        ),
         "what stays": _origin(tables["output"], before),
-        "equal after a training step": _equal_after_a_step(network),
+        "the output is a linear layer": isinstance(network.output, nn.Linear),
+        "source and target are equal": torch.equal(tables["source"], tables["target"]),
+        "target and output are equal": torch.equal(tables["target"], tables["output"]),
+    }
+    if found["the output is a linear layer"]:
+        _train(network)
+    source, target, output = _tables(network).values()
+    return found | {
+        "source and target are equal after a training step": torch.equal(source, target),
+        "target and output are equal after a training step": torch.equal(target, output),
     }
 
 
 def _origin(table: Tensor, before: dict[str, Tensor]) -> str:
-    names = [name for name, other in before.items() if torch.equal(table, other)]
-    if not names:
-        return "none of the three tables"
-    return "the output's table" if names == ["output"] else "a table of embeddings"
+    for name, other in before.items():
+        times = float(table.norm() / other.norm())
+        if table.shape == other.shape and torch.allclose(table, times * other):
+            kind = "the output's table" if name == "output" else "a table of embeddings"
+            return kind if round(times, 5) == 1 else f"{kind}, {times:.4g} times as large"
+    return "none of the three tables"
 
 
-def _equal_after_a_step(network: nn.Module) -> bool:
+def _train(network: nn.Module) -> None:
     ids = torch.tensor([[1, 2, 3]])
     network.eval()(ids, ids).square().sum().backward()
     with torch.no_grad():
         for parameter in network.parameters():
-            parameter -= 0.1 * parameter.grad
-    source, target, output = _tables(network).values()
-    return torch.equal(source, target) and torch.equal(target, output)
+            if parameter.grad is not None:
+                parameter -= 0.1 * parameter.grad
 
 
 @exercise(
@@ -155,8 +167,8 @@ tie.mistake(
             "    network.target_embeddings.table.weight = weight",
         )
     ],
-    observed="None of the three tables stays. With numbers from N(0, 1), the paper's base model "
-    "with 1000 tokens starts at a loss near 70; with those of its embeddings, near 7.5.",
+    observed="None of the three tables stays as it was. With numbers from N(0, 1), the paper's "
+    "base model with 1000 tokens starts at a loss near 70; with those of its embeddings, near 7.5.",
     change="Keep the target's table, which is initialised for both uses.",
 )
 tie.mistake(
@@ -165,4 +177,91 @@ tie.mistake(
     observed="`nn.Linear(d_model, vocab)` keeps its weight as (vocab, d_model), just like the "
     "embeddings; yours is (d_model, vocab), and the model no longer runs.",
     change="Leave the transposition out.",
+)
+
+# Only one of the places
+
+tie.mistake(
+    "the output gets a copy",
+    edits=[("output.weight = weight", "output.weight = nn.Parameter(weight.detach().clone())")],
+    observed="The embeddings share one parameter. The output layer has a copy of its numbers, and "
+    "drifts away from it with the first training step.",
+    change="Assign the parameter itself: `network.output.weight = ...`.",
+)
+tie.mistake(
+    "the source gets a copy",
+    edits=[
+        (
+            "source_embeddings.table.weight = weight",
+            "source_embeddings.table.weight = nn.Parameter(weight.detach().clone())",
+        )
+    ],
+    observed="Target and output share one parameter. The source's embeddings have a copy of its "
+    "numbers, and drift away from it with the first training step.",
+    change="Assign the parameter itself to `network.source_embeddings.table.weight`.",
+)
+tie.mistake(
+    "the target gets a copy",
+    edits=[
+        ("network.target_embeddings.table.weight", "network.source_embeddings.table.weight"),
+        (
+            "network.source_embeddings.table.weight = weight",
+            "network.target_embeddings.table.weight = nn.Parameter(weight.detach().clone())",
+        ),
+    ],
+    observed="Source and output share one parameter. The target's embeddings have a copy of its "
+    "numbers, and drift away from it with the first training step.",
+    change="Assign the parameter itself to `network.target_embeddings.table.weight`.",
+)
+tie.mistake(
+    "the output shares the numbers, but not the parameter",
+    edits=[("output.weight = weight", "output.weight = nn.Parameter(weight.data)")],
+    observed="The embeddings share one parameter. The output layer has another one in the same "
+    "memory: it is counted again, and Adam would move the numbers twice in a step.",
+    change="Assign the parameter itself: `network.output.weight = ...`, without `.data`.",
+)
+tie.mistake(
+    "the output layer is replaced by the embeddings' table",
+    edits=[("network.output.weight = weight", "network.output = network.target_embeddings.table")],
+    observed="`network.output` is an `nn.Embedding` now: it looks ids up and cannot score vectors, "
+    "so the network no longer runs.",
+    change="Keep the `nn.Linear` and give it the weight: `network.output.weight = ...`.",
+)
+
+# The numbers in the table
+
+tie.mistake(
+    "the shared table is multiplied by sqrt(d_model)",
+    edits=[
+        (
+            "network.target_embeddings.table.weight",
+            "network.target_embeddings.table.weight\n    weight.data *= weight.shape[1] ** 0.5",
+        )
+    ],
+    observed="The numbers are sqrt(d_model) times as large as they were: twice with d_model = 4. "
+    "The look-up multiplies by sqrt(d_model) already.",
+    change="Leave the numbers as they are.",
+)
+tie.mistake(
+    "the shared table is divided by sqrt(d_model)",
+    edits=[
+        (
+            "network.target_embeddings.table.weight",
+            "network.target_embeddings.table.weight\n    weight.data /= weight.shape[1] ** 0.5",
+        )
+    ],
+    observed="The numbers are smaller than they were by sqrt(d_model): half with d_model = 4. The "
+    "table of the embeddings is made for both uses already.",
+    change="Leave the numbers as they are.",
+)
+tie.mistake(
+    "the shared table is no longer trained",
+    edits=[
+        (
+            "network.target_embeddings.table.weight",
+            "network.target_embeddings.table.weight.requires_grad_(False)",
+        )
+    ],
+    observed="The table gets no gradient. `nn.Embedding.from_pretrained` freezes its table too.",
+    change="Assign the parameter as it is; for `from_pretrained`, say `freeze=False`.",
 )

@@ -9,6 +9,7 @@ from transformer_course import model
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises import own
+from transformer_course.exercises.attention.target_mask import target_mask
 from transformer_course.exercises.transformer.inputs import CONFIG
 
 _WORDS = torch.tensor([[1, 5, 2]]), torch.tensor([[4, 3]])
@@ -19,7 +20,8 @@ _SAME_LENGTH = torch.tensor([[1, 7, 3, 3], [5, 2, 6, 0], [4, 0, 0, 0]])
 _FIRST = torch.tensor([[0, 1, 5], [0, 0, 2]])
 _OTHER_PADDING = torch.tensor([[6, 0, 2, 3, 3]]), torch.tensor([[4, 0, 1, 2]])
 _DEEPER = replace(CONFIG, encoder_layers=2, decoder_layers=2)
-_UNLIKE = replace(CONFIG, source_vocab=8, target_vocab=5, pad_id=3, tying="two_way")
+# Not 4: with sqrt(4) = 2, twice a vector and a scaled one are the same.
+_UNLIKE = replace(CONFIG, d_model=6, source_vocab=8, target_vocab=5, pad_id=3, tying="two_way")
 _PRE_NORM = replace(CONFIG, norm_first=True, tying="three_way")
 _STRANGE_MEMORY = vectors(3, 4, 4)
 
@@ -41,7 +43,9 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
 
 
 @exercise(
-    reference=model.Transformer,
+    parts={
+        "own.target_mask": target_mask,  # with its own parts, both masks
+    },
     cases=[
         Case(_WORDS, construct=(CONFIG,), written="(config)(source_ids, target_ids)"),
         Case(
