@@ -53,7 +53,8 @@ def test_stub_gets_a_neutral_note(untouched):
     assert repr(feedback) == (
         "Not attempted: double\n"
         "Write the function in place of `...`, run its cell, then this one. "
-        "`exercise.double.hint()` helps."
+        "`exercise.double.hint()` helps, and `exercise.double.gaps()` shows an answer with gaps to "
+        "fill."
     )
 
 

@@ -4,7 +4,8 @@ They stand in ``answers/<round>/<lesson>.md``: below the name of each exercise a
 answer, "right" or "wrong" with what a good teacher would say, and the answer's cell. Both were
 written before the checker saw them. Two kinds of lines were added afterwards, where what the
 checker says is what the teacher says: "Named:" with mistakes of the catalogue, "Said:" with words
-of a message that needs no catalogue. An answer without such a line is not named.
+of a message that needs no catalogue. "Wrongly named:" lists mistakes that are not what the teacher
+says. An answer without such a line is not named.
 """
 
 import json
@@ -25,9 +26,10 @@ from transformer_course.own import whole
 
 FOLDER = Path(__file__).parent / "answers"
 SECTION = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+NAMES = re.compile("«(.+?)»")
 ANSWER = re.compile(
     r"^### (right|wrong): ([^\n]+)\n+"
-    r"(?:Named: ([^\n]+)\n+)?(?:Said: ([^\n]+)\n+)?"
+    r"(?:Named: ([^\n]+)\n+)?(?:Said: ([^\n]+)\n+)?(?:Wrongly named: ([^\n]+)\n+)?"
     r"```python\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -47,8 +49,8 @@ class Written:
         Whether a good teacher would accept it.
     words
         What the teacher would say.
-    named
-        The names of known mistakes that are what the teacher says.
+    named, wrongly_named
+        The names of known mistakes that are what the teacher says, and of those that are not.
     said
         Words of the checker's that are what the teacher says.
     cell
@@ -61,6 +63,7 @@ class Written:
     right: bool
     words: str
     named: tuple[str, ...]
+    wrongly_named: tuple[str, ...]
     said: str
     cell: str
 
@@ -83,10 +86,18 @@ def written(rounds: str) -> Iterator[Written]:
         exercises = catalogues()[path.stem.partition("_")[2]]
         for name, section in SECTION.findall(path.read_text(encoding="utf-8")):
             for number, found in enumerate(ANSWER.findall(section), start=1):
-                verdict, words, named, said, cell = found
-                names = tuple(re.findall(r"«(.+?)»", named))
-                right = verdict == "right"
-                yield Written(path.stem, exercises[name], number, right, words, names, said, cell)
+                verdict, words, named, said, wrongly, cell = found
+                yield Written(
+                    path.stem,
+                    exercises[name],
+                    number,
+                    verdict == "right",
+                    words,
+                    tuple(NAMES.findall(named)),
+                    tuple(NAMES.findall(wrongly)),
+                    said,
+                    cell,
+                )
 
 
 @cache

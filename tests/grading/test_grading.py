@@ -67,7 +67,7 @@ ANSWERS = {
 }
 FINDINGS = {
     "known mistake": "the larger branch is taken",
-    "unknown mistake": "Wrong in 2 of 5 cases.",
+    "unknown mistake": "Wrong in 2 of 6 cases.",
     "syntax error": "`noam` cannot be found: NameError",
     "crashes": "It stopped with ZeroDivisionError",
     "exits": "It stopped with SystemExit",

@@ -27,7 +27,10 @@ def file_of(notebook: Notebook) -> Path:
 def test_right_answer_becomes_a_part(notebook) -> None:
     notebook.run(CAUSAL)
     said = joined(notebook, "causal_mask")
-    assert said == f"`causal_mask` is in your translator: 1 of {len(parts())} parts are yours."
+    assert said == (
+        f"`causal_mask` is in your translator: 1 of {len(parts())} parts are yours. There "
+        "`target_mask` calls it."
+    )
     section = sections(file_of(notebook).read_text(encoding="utf-8"))["causal_mask"]
     assert section.is_yours and section.body.strip() == CAUSAL
     assert notebook["own"].causal_mask.__globals__ is vars(notebook["own"])

@@ -121,6 +121,16 @@ MEANINGS = (
     (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
     (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
     (TypeError, "is not callable", "Brackets call a function, and this is none."),
+    (
+        KeyError,
+        "already exists",
+        "The module has an attribute of this name already: leave that assignment out.",
+    ),
+    (
+        IndexError,
+        "shape of the mask",
+        "A boolean index needs the shape of the axes that it picks from.",
+    ),
     (KeyError, "", "The dictionary has no such key: `.get(key, 0)` and a `Counter` give 0 then."),
     (
         RuntimeError,

@@ -70,4 +70,4 @@ def _of_values(value: Any) -> Iterator[str]:
         if isinstance(value, int):
             yield f"is {'odd' if value % 2 else 'even'}"
     elif isinstance(value, list | tuple | dict | str):
-        yield f"holds {len(value)}" if len(value) < 2 else "holds several"
+        yield ("is empty", "holds one", "holds several")[min(len(value), 2)]
