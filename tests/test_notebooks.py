@@ -139,6 +139,7 @@ def test_set_up_cell_where_the_package_is_missing(tmp_path, pip_status, said):
 # Building
 
 
+@pytest.mark.exhaustive
 def test_build_is_the_same_to_the_byte(tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path / "home"))
     code = (

@@ -48,6 +48,7 @@ def train(tmp_path: Path, name: str, batch_tokens: int, *launcher: str) -> Trans
     return Translator.load(tmp_path / name)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not torch.distributed.is_available(), reason="this torch has no distributed")
 def test_two_processes_do_what_one_does_with_double_batches(
     tmp_path: Path, pairs: list[SentencePair]
