@@ -113,3 +113,11 @@ def test_what_a_mistake_does_is_found_out_once():
     catalogue = Catalogue(lambda candidate, number: runs.append(number))
     assert catalogue.outcome(TRIPLED, 1) is catalogue.outcome(TRIPLED, 1)
     assert runs == [1]
+
+
+def test_beside_a_crash_each_hint_stands_once():
+    feedback = double.check(power(3))
+    assert feedback.mistakes == ("tripled",)
+    assert "Apart from that: It stopped with RuntimeError: in other words" in repr(feedback)
+    page = feedback._repr_html_()
+    assert [page.count(f"Hint {number} of 3") for number in (1, 2, 3)] == [1, 1, 0]

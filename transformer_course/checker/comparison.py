@@ -124,7 +124,7 @@ def technical_difference(expected: Any, received: Any) -> str | None:
             )
         return None
     if expected.dtype != received.dtype:
-        wanted, got = _dtype(expected), _dtype(received)
+        wanted, got = dtype_name(expected), dtype_name(received)
         return (
             f"The numbers are right, but their dtype is `{got}` and `{wanted}` is wanted: "
             f"create or convert your tensor as `torch.{wanted}`."
@@ -157,7 +157,7 @@ def snapshot(value: Any) -> Any:
 def size(value: Any) -> int:
     """Count the numbers in a result; the failing case with the fewest is the one to show."""
     if isinstance(value, list | tuple | dict):
-        return sum(map(size, _parts(value).values()))
+        return sum(map(size, parts_of(value)))
     return value.numel() if isinstance(value, Tensor) else 1
 
 
@@ -167,7 +167,7 @@ def describe(value: Any) -> str:
         return str(value)
     if isinstance(value, Tensor):
         device = "" if value.device.type == "cpu" else f", on {value.device}"
-        return f"tensor of shape {list(value.shape)}, {_dtype(value)}{device}"
+        return f"tensor of shape {list(value.shape)}, {dtype_name(value)}{device}"
     if isinstance(value, np.ndarray):
         return f"NumPy array of shape {list(value.shape)}, {value.dtype}"
     if type(value) in (bool, int, float, str):
@@ -178,7 +178,8 @@ def describe(value: Any) -> str:
     return f"object of type {type(value).__name__}"
 
 
-def _dtype(tensor: Tensor) -> str:
+def dtype_name(tensor: Tensor) -> str:
+    """Return the name of a dtype as it is written behind ``torch.``."""
     return str(tensor.dtype).removeprefix("torch.")
 
 

@@ -84,9 +84,8 @@ def diagnose(catalogue: Catalogue, evidence: Evidence) -> Diagnosis | None:
     def fits(wrong: Mistake | Pair, cases: Iterable[int]) -> bool:
         return all(same_behaviour(catalogue.outcome(wrong, n), evidence.seen[n]) for n in cases)
 
-    found = _everywhere(possible, catalogue, evidence)
     return (
-        found
+        _everywhere(possible, catalogue, evidence)
         or _wherever_it_runs(possible, fits, evidence)
         or _in_most(possible, catalogue, fits, evidence)
     )
@@ -111,7 +110,8 @@ def _everywhere(
     for mistake in possible:
         if explains(mistake):
             return Diagnosis((mistake,))
-    pairs = (pair for pair in catalogue.pairs if set(pair.mistakes) <= set(possible))
+    left = set(possible)
+    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
     fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
     if len(fitting) == 1:
         return Diagnosis(fitting[0].mistakes)

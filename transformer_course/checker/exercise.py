@@ -118,11 +118,11 @@ class Exercise:
             return reports.faulty(self.task, remarks, seen)
         if remarks and (known := diagnose(self.catalogue, evidence)):
             return reports.known_mistake(self.task, known, seen, wanted, remarks)
-        clues = [*remarks, *self._clues(candidate, evidence)]
+        clues = [*remarks, *self._clues(candidate, seen, evidence)]
         unknown = reports.unknown_mistake(self.task, seen, wanted, clues)
         return replace(unknown, computed=fingerprint(seen))
 
-    def _clues(self, candidate: Callable, evidence: Evidence) -> list[str]:
+    def _clues(self, candidate: Callable, seen: Sequence[Outcome], evidence: Evidence) -> list[str]:
         """Return what can be said of a mistake that is not known."""
         pairs = [(n, evidence.wanted[n], evidence.seen[n]) for n in evidence.wrong]
 
@@ -131,7 +131,8 @@ class Exercise:
             return trusted, self._observed(candidate, case)
 
         found = [relation(self.task, pairs)] if pairs else []
-        found.append(independence(self.task, both, evidence.running))
+        known = {n: (evidence.wanted[n], seen[n]) for n in evidence.running}
+        found.append(independence(self.task, both, known))
         injected = [n for n in evidence.wrong if self.task.cases[n].inject]
         if injected:
             found.append(departure(both, self.task.cases[injected[0]]))

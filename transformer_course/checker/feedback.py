@@ -100,8 +100,15 @@ class Fold:
     def html(self) -> str:
         """Return a fold that a keyboard opens too."""
         parts = "".join(part.html() for part in self.parts)
-        summary = f'<summary style="cursor:pointer">{inline(self.label)}</summary>'
-        return f'<details style="margin:.3em 0">{summary}{parts}</details>'
+        return fold(inline(self.label), parts)
+
+
+def fold(summary: str, content: str) -> str:
+    """Return HTML that shows its content once somebody opens it."""
+    return (
+        f'<details style="margin:.3em 0"><summary style="cursor:pointer">{summary}</summary>'
+        f"{content}</details>"
+    )
 
 
 def _label(words: str) -> str:

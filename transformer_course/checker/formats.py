@@ -5,6 +5,7 @@ for each step, and what then stands there is compared.
 """
 
 import difflib
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
@@ -14,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_course.checker.comparison import describe
+from transformer_course.checker.comparison import describe, dtype_name
 from transformer_course.checker.sandbox import Outcome
 
 LOWEST = -1e3
@@ -43,7 +44,7 @@ def other_dtype(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]
     for outcome, right in zip(seen, wanted, strict=True):
         both = outcome.value, right.value
         if all(isinstance(value, Tensor) for value in both) and both[0].dtype != both[1].dtype:
-            yours, theirs = (str(value.dtype).removeprefix("torch.") for value in both)
+            yours, theirs = map(dtype_name, both)
             return [f"The dtype is `{yours}`; `{theirs}` is wanted."]
     return []
 
@@ -120,17 +121,12 @@ def _as_boolean(expected: Tensor, received: Any) -> tuple[Any, str]:
         return received, ""
     if received.dtype == torch.bool or received.is_complex() or received.is_meta:
         return received, ""
-    dtype = str(received.dtype).removeprefix("torch.")
     if ((received == 0) | (received == 1)).all():
-        return (
-            received.bool(),
-            f"True and False are wanted, not 1 and 0 in {dtype}: `.bool()` turns them.",
-        )
+        words = f"not 1 and 0 in {dtype_name(received)}: `.bool()` turns them."
+        return received.bool(), f"True and False are wanted, {words}"
     if ((received == 0) | (received < LOWEST)).all():
-        return (
-            received == 0,
-            "True and False are wanted, not numbers to be added to the scores.",
-        )
+        words = "True and False are wanted, not numbers to be added to the scores."
+        return received == 0, words
     return received, ""
 
 
@@ -151,10 +147,8 @@ def _without_axes(expected: Tensor, received: Any) -> tuple[Any, str]:
 
 
 def _as_number(received: Any) -> tuple[Any, str]:
-    one = isinstance(received, Tensor | np.ndarray) and received.ndim and received.size == 1
-    if isinstance(received, Tensor):
-        one = received.dim() > 0 and received.numel() == 1
-    if one:
+    is_array = isinstance(received, Tensor | np.ndarray) and received.ndim > 0
+    if is_array and math.prod(received.shape) == 1:
         return received.reshape(()).item(), f"A plain number is wanted, not {describe(received)}."
     return received, ""
 

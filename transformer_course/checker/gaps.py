@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transformer_course.checker.answers import AnswerText, Edit, edited_text
-from transformer_course.checker.feedback import inline
+from transformer_course.checker.feedback import fold, inline
 from transformer_course.checker.mistakes import Mistake
 
 MOST_GAPS, MOST_CHOICES = 8, 6
@@ -66,20 +66,14 @@ class Gaps:
         return code
 
     def __repr__(self) -> str:
-        lines = [f"{self.name}, with gaps", "", self.code, ""]
+        choices, key = [], []
         for number, gap in enumerate(self.gaps, start=1):
-            lines.append(f"[{number}]")
-            lines += [
-                f"  {letter}) {choice.shown}"
-                for letter, choice in zip(LETTERS, gap.choices, strict=False)
-            ]
-        lines += ["", "What each choice is:"]
-        for number, gap in enumerate(self.gaps, start=1):
-            lines += [
-                f"  {number}{letter}: {choice.verdict}"
-                for letter, choice in zip(LETTERS, gap.choices, strict=False)
-            ]
-        return "\n".join(lines)
+            choices.append(f"[{number}]")
+            for letter, choice in zip(LETTERS, gap.choices, strict=False):
+                choices.append(f"  {letter}) {choice.shown}")
+                key.append(f"  {number}{letter}: {choice.verdict}")
+        title, question = f"{self.name}, with gaps", "What each choice is:"
+        return "\n".join([title, "", self.code, "", *choices, "", question, *key])
 
     def _repr_html_(self) -> str:
         plain = "background:transparent;color:inherit"
@@ -102,10 +96,7 @@ def _fold(choice: Choice) -> str:
         '<code style="background:transparent;color:inherit;white-space:pre-wrap">'
         f"{html.escape(choice.shown)}</code>"
     )
-    return (
-        f'<details style="margin:.3em 0"><summary style="cursor:pointer">{code}</summary>'
-        f'<p style="margin:.2em 0 .4em 1.2em">{inline(choice.verdict)}</p></details>'
-    )
+    return fold(code, f'<p style="margin:.2em 0 .4em 1.2em">{inline(choice.verdict)}</p>')
 
 
 def gaps_of(name: str, answer: AnswerText, mistakes: Sequence[Mistake]) -> Gaps:

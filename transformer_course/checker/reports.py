@@ -25,6 +25,7 @@ from transformer_course.checker.feedback import (
 )
 from transformer_course.checker.judge import broken_properties, unsteady
 from transformer_course.checker.matrices import side_by_side
+from transformer_course.checker.meanings import meaning
 from transformer_course.checker.mistakes import same_behaviour
 from transformer_course.checker.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
 from transformer_course.checker.task import Task
@@ -32,202 +33,6 @@ from transformer_course.checker.task import Task
 NOT_SAVED = (
     "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
     "that can be written."
-)
-OUT_OF_MEMORY = "That is more memory than there is: print the shapes of what goes in."
-
-# What an exception usually means: its type, a pattern of its message, the explanation.
-MEANINGS = (
-    (RecursionError, "", "The function calls itself without end."),
-    (Exception, r"bitwise_xor|for \^", "`^` is no power in Python: write `**`."),
-    (
-        AssertionError,
-        "",
-        "An `assert` of yours does not hold; where an answer is wanted, `return` it.",
-    ),
-    (
-        Exception,
-        r"'bool' object (has no attribute|is not subscriptable)",
-        "There is one True or False where a tensor is wanted: `==` and `!=` compare element by "
-        "element, `is` and `not` do not.",
-    ),
-    (
-        TypeError,
-        "tuple of ints.*float|'float' object cannot be interpreted",
-        "A whole number is wanted: `//` gives one, `/` gives a float.",
-    ),
-    (
-        TypeError,
-        "unary ~: 'NoneType'",
-        "The mask is None here: ask `if mask is not None` first.",
-    ),
-    (
-        RuntimeError,
-        "same dtype.*Bool",
-        "A boolean mask stands where vectors are wanted: compare the order of the arguments.",
-    ),
-    (
-        RuntimeError,
-        "not have been used in the graph",
-        "What you differentiate had no part in the result: ids are whole numbers, and `.long()` "
-        "cuts the graph.",
-    ),
-    (
-        UnboundLocalError,
-        "",
-        "This name gets its value only inside a loop or an `if` that did not run.",
-    ),
-    (
-        AttributeError,
-        r"'(float|int)' object has no",
-        "This is a plain number, and a tensor is wanted: call `.item()` or `float` last.",
-    ),
-    (
-        AttributeError,
-        r"'(list|tuple|dict|str)' object has no",
-        "The value is of another type than this line expects.",
-    ),
-    (
-        TypeError,
-        "expected Tensor as element",
-        "A list stands where tensors are wanted: a star unpacks it, `f(*tensors)`.",
-    ),
-    (TypeError, r"must be Tensor, not (range|list)", "Make it a tensor first: `torch.arange(n)`."),
-    (
-        RuntimeError,
-        "scalar types: Long, Int",
-        "An embedding looks up whole numbers, not floating-point numbers.",
-    ),
-    (
-        RuntimeError,
-        "leaf Variable that requires grad",
-        "Change the initial values of a parameter within `with torch.no_grad():`.",
-    ),
-    (
-        TypeError,
-        r"must be Tensor, not (float|int)",
-        "Functions of torch take tensors: for a plain number use those of `math`, or `**`.",
-    ),
-    (
-        TypeError,
-        "invalid combination of arguments",
-        "This function of torch does not take such arguments: `help(...)` lists what it takes.",
-    ),
-    (
-        TypeError,
-        "unhashable type",
-        "A list cannot be counted, and cannot be a key: make it a `tuple`, or take its elements.",
-    ),
-    (TypeError, "can only concatenate list", "`+` joins two lists: put the one in brackets."),
-    (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
-    (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
-    (TypeError, "is not callable", "Brackets call a function, and this is none."),
-    (
-        KeyError,
-        "already exists",
-        "The module has an attribute of this name already: leave that assignment out.",
-    ),
-    (
-        IndexError,
-        "shape of the mask",
-        "A boolean index needs the shape of the axes that it picks from.",
-    ),
-    (KeyError, "", "The dictionary has no such key: `.get(key, 0)` and a `Counter` give 0 then."),
-    (
-        RuntimeError,
-        "can't be cast to the desired output type",
-        "A tensor of whole numbers cannot hold fractions: make it `.float()` first.",
-    ),
-    (
-        RuntimeError,
-        "Subtraction, the .* with a bool tensor",
-        "True and False cannot be subtracted: `~mask` turns a mask round.",
-    ),
-    (
-        RuntimeError,
-        "same number of dimensions as input",
-        "`gather` and `scatter` need an index with as many axes as the tensor: `index[:, None]`.",
-    ),
-    (
-        Exception,
-        "Expected target size|Expected input batch_size",
-        "`cross_entropy` takes logits (tokens, words) and targets (tokens): flatten both.",
-    ),
-    (
-        ValueError,
-        "expected sequence of length",
-        "The rows of a tensor are equally long: fill the short ones up first.",
-    ),
-    (
-        ValueError,
-        "values to unpack",
-        "There are more names than values, or fewer: how many axes has this `.shape`?",
-    ),
-    (
-        RuntimeError,
-        "view size is not compatible",
-        "`view` needs numbers that lie in order, which they do not after `transpose`: `reshape`.",
-    ),
-    (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
-    (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
-    (
-        Exception,
-        "'?NoneType",
-        "A value is None here: an argument that may be None, or a function without `return`?",
-    ),
-    (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
-    (
-        IndexError,
-        "Dimension out of range",
-        "A tensor has fewer axes than expected: `x[:, i]` drops an axis, `x[:, [i]]` keeps it.",
-    ),
-    (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
-    (
-        RuntimeError,
-        "must match|cannot be multiplied|size mismatch|expanded size",
-        "Two shapes do not fit: print both `.shape` just before this line.",
-    ),
-    (
-        RuntimeError,
-        "Boolean value of Tensor",
-        "`if`, `and`, `or` and `not` want one True or False, a tensor holds many: ask "
-        "`is not None`, and combine masks with `&`, `|` and `~`.",
-    ),
-    (
-        Exception,
-        "converted to Python scalars|converted to Scalar",
-        "`float`, `.item()` and the functions of `math` take one number: for a tensor use those of "
-        "torch, such as `x.exp()`.",
-    ),
-    (
-        RuntimeError,
-        r"numpy\(\) on Tensor that requires grad",
-        "NumPy knows no gradients, and training needs them: use the functions of torch.",
-    ),
-    (
-        Exception,
-        "return_types",
-        "With `dim`, torch returns two tensors, the largest values and their places: use `.values` "
-        "or `amax`.",
-    ),
-    (
-        RuntimeError,
-        "bitwise_.*not implemented",
-        "`&`, `|` and `~` take booleans: make the tensor boolean first, with `.bool()`.",
-    ),
-    (
-        RuntimeError,
-        r"t\(\) expects",
-        "`.t()` turns matrices only: `.transpose(-2, -1)` swaps the last two axes of any tensor.",
-    ),
-    (RuntimeError, "can't allocate memory|Invalid buffer size", OUT_OF_MEMORY),
-    (MemoryError, "", OUT_OF_MEMORY),
-    (
-        RuntimeError,
-        "is invalid for input of size",
-        "The numbers do not fill this shape: print the `.shape` just before this line.",
-    ),
-    (ZeroDivisionError, "", "Something is divided by zero."),
-    (SystemExit, "", "This ends Python: use `return` to end a function."),
 )
 
 
@@ -301,8 +106,8 @@ def known_mistake(
     if known.remark:
         parts.append(Sentence(known.remark))
     if known.crashes:
-        finding, *details = crashed(task, seen).parts
-        parts += [Sentence(finding.text(), "Apart from that"), *details]
+        finding, details = _crash(task, seen)
+        parts += [Sentence(finding, "Apart from that"), *details]
     # The last hint holds the code of an answer; who wants that asks for the solution.
     parts += hints(task)[:-1]
     changes = tuple(Sentence(mistake.change, "What to change") for mistake in known.mistakes)
@@ -367,6 +172,12 @@ def unknown_mistake(
 
 def crashed(task: Task, seen: Sequence[Outcome], facts: Sequence[Part] = ()) -> Feedback:
     """Explain an exception or an endless loop, with the learner's own line."""
+    finding, details = _crash(task, seen)
+    return _wrong(task, finding, *details, *facts, *hints(task), seen=seen)
+
+
+def _crash(task: Task, seen: Sequence[Outcome]) -> tuple[str, list[Part]]:
+    """Say which exception came, and where, what it means and for which arguments."""
     crashes = [(c, o) for c, o in zip(task.cases, seen, strict=False) if o.error]
     case, outcome = next(((c, o) for c, o in crashes if o.line), crashes[0])
     kind, message = outcome.error
@@ -377,12 +188,9 @@ def crashed(task: Task, seen: Sequence[Outcome], facts: Sequence[Part] = ()) -> 
     parts: list[Part] = []
     if outcome.line:
         parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
-    meanings = [
-        m for e, pattern, m in MEANINGS if issubclass(kind, e) and re.search(pattern, message)
-    ]
-    parts += [Sentence(meaning, "What it means") for meaning in meanings[:1]]
-    call = Code("For", as_code(task, case))
-    return _wrong(task, finding, *parts, *facts, call, *hints(task), seen=seen)
+    if words := meaning(kind, message):
+        parts.append(Sentence(words, "What it means"))
+    return finding, [*parts, Code("For", as_code(task, case))]
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:

@@ -2,3 +2,11 @@
 
 Each clue is a sentence about what the code does, found by running it or by comparing numbers.
 """
+
+from collections.abc import Callable
+
+from transformer_course.checker.cases import Case
+from transformer_course.checker.sandbox import Outcome
+
+Run = Callable[[Case], tuple[Outcome, Outcome]]
+"""Runs the reference and the learner's code in a case."""

@@ -7,11 +7,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case
+from transformer_course.checker.clues import Run
 from transformer_course.checker.comparison import difference, snapshot
-from transformer_course.checker.sandbox import Outcome
-
-Run = Callable[[Case], tuple[Outcome, Outcome]]
-"""Runs the reference and the learner's code in a case."""
 
 
 def departure(run: Run, case: Case) -> str | None:

@@ -1,6 +1,7 @@
 """Whether a result depends on each argument, and on each weight of a module."""
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,30 +9,26 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case
+from transformer_course.checker.clues import Run
 from transformer_course.checker.mistakes import same_behaviour
 from transformer_course.checker.sandbox import Outcome
 from transformer_course.checker.task import Task
-
-Run = Callable[[Case], tuple[Outcome, Outcome]]
-"""Runs the reference and the learner's code in a case."""
 
 WEIGHTS = 4  # of a module that are tried
 CASES = 2  # that are tried
 
 
-def independence(task: Task, run: Run, running: Sequence[int]) -> str | None:
+def independence(task: Task, run: Run, known: Mapping[int, tuple[Outcome, Outcome]]) -> str | None:
     """Say in a sentence which arguments or weights make no difference, though they should.
 
     Parameters
     ----------
-    running
-        The numbers of cases that did not crash.
+    known
+        What the reference and the learner's code did in the cases that did not crash.
     """
     shaken: dict[str, list[bool]] = {}
-    for number in running[:CASES]:
-        case = task.cases[number]
-        before = run(case)
-        for name, other in _variations(task, case):
+    for number, before in itertools.islice(known.items(), CASES):
+        for name, other in _variations(task, task.cases[number], list(before[0].parameters)):
             after = run(other)
             if after[0].error or same_behaviour(before[0], after[0]):
                 continue
@@ -46,8 +43,8 @@ def independence(task: Task, run: Run, running: Sequence[int]) -> str | None:
     return f"Your result does not depend on {' or '.join(f'`{name}`' for name in ignored)}."
 
 
-def _variations(task: Task, case: Case) -> list[tuple[str, Case]]:
-    """Return a case for each argument in which only that one is different."""
+def _variations(task: Task, case: Case, weights: Sequence[str]) -> list[tuple[str, Case]]:
+    """Return a case for each argument, and for a few weights, in which only that is different."""
     names = task.input_names(case)
     found = []
     for place, value in enumerate(case.inputs):
@@ -55,8 +52,7 @@ def _variations(task: Task, case: Case) -> list[tuple[str, Case]]:
         if other is not None:
             inputs = (*case.inputs[:place], other, *case.inputs[place + 1 :])
             found.append((names[place], replace(case, inputs=inputs)))
-    if case.construct is not None and case.inject and not case.looks_at:
-        weights = [name for name, _ in task.reference(*case.construct).named_parameters()]
+    if case.inject and not case.looks_at:
         found += [(name, replace(case, observe=_with_other(name))) for name in weights[:WEIGHTS]]
     return found
 
