@@ -10,6 +10,7 @@ import pytest
 from tools.stamp import repository
 from transformer_course import notebook
 from transformer_course.checker import progress
+from transformer_course.exercises import attention
 from transformer_course.model.attention import causal_mask
 from transformer_course.model.feed_forward import FeedForward
 from transformer_course.own.location import RECORDS
@@ -30,6 +31,12 @@ def test_setup_of_a_lesson_says_how_far_the_reader_is(capsys):
     assert capsys.readouterr().out == (
         "Ready. Attention: 1 of 5 solved; next: exercise 2, padding_mask, 5 minutes.\n"
     )
+
+
+def test_after_a_right_answer_the_next_exercise_is_named():
+    notebook.setup("02_attention")
+    feedback = attention.causal_mask.check(causal_mask)
+    assert "Next: exercise 1, scaled_dot_product_attention, " in repr(feedback)
 
 
 def test_setup_in_a_workspace_writes_its_home_page_anew(tmp_path, monkeypatch):

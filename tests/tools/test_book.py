@@ -9,6 +9,7 @@ from docutils.utils import new_document
 from tools import book
 from tools.sources import ROOT, lesson_sources
 from tools.stamp import repository
+from transformer_course.exercises import attention
 from transformer_course.publish import SCRIPTS, WEB
 
 APP = SimpleNamespace(env=SimpleNamespace(note_dependency=lambda path: None))
@@ -94,3 +95,14 @@ def test_live_translator_has_all_that_its_page_loads(monkeypatch, tmp_path):
     assert written.pop("toy.js") == "const CHECKPOINT = {};\n"
     assert written.keys() == {book.LIVE_STYLE, *SCRIPTS}
     assert all(text == (WEB / name).read_text("utf-8") for name, text in written.items())
+
+
+def test_gaps_take_the_place_of_checks_and_of_nothing_else():
+    page = new_document("02_attention")
+    for code in ("exercise.causal_mask.check(causal_mask)", "causal_mask(3)"):
+        page += nodes.container("", nodes.literal_block(code, code), classes=["cell"])
+    app = SimpleNamespace(env=SimpleNamespace(docname="notebooks/02_attention"))
+    book.open_gaps(app, page)
+    gaps, cell = page.children
+    assert gaps.astext() == attention.causal_mask.gaps()._repr_html_()
+    assert cell.astext() == "causal_mask(3)"
