@@ -35,6 +35,11 @@ def test_what_separates_wrong_cases_from_right_ones():
     assert "All 2 cases with `turned=False` are right, the 2 others are wrong." in said
 
 
+def test_arguments_in_another_order():
+    said = clues(lambda x, turned, factor: scaled.task.answer(x, factor, turned))
+    assert "in another order; it should be `(x, factor, turned)`" in said
+
+
 def test_an_argument_without_influence():
     said = clues(lambda x, factor, turned: -x * 7 if turned else x * 7)
     assert "Your result does not depend on `factor`." in said

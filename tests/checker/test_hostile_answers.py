@@ -125,8 +125,7 @@ def test_odd_forms_of_right_functions_pass():
 
     assert softmax.check(Callable()).passed
     assert softmax.check(Callable().__call__).passed
-    assert softmax.check(nn.Softmax(dim=-1)).passed
-    assert softmax.check(functools.partial(torch.softmax, dim=-1)).passed
+    assert softmax.check(functools.partial(lambda first, scores: right_softmax(scores), 1)).passed
     assert softmax.check(lambda *scores: right_softmax(*scores)).passed
     assert attend.check(lambda *inputs, **options: right_attention(*inputs, **options)).passed
 
@@ -405,15 +404,15 @@ def test_a_function_of_torch_replaced_by_the_wrong_answer_helps_nobody():
 
 
 def test_functions_replaced_before_the_check_come_back_after_it(monkeypatch):
-    def mine(scores, dim):
+    def mine(scores):
         return scores * 0
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tensor, "softmax", mine)
+        patch.setattr(Tensor, "exp", mine)
         patch.setattr(torch, "mine", mine, raising=False)
-        assert softmax.check(lambda scores: scores.softmax(dim=-1)).passed
+        assert softmax.check(right_softmax).passed
         assert not softmax.check(lambda scores: scores * 0).passed
-        assert Tensor.softmax is mine
+        assert Tensor.exp is mine
         assert torch.mine is mine
 
 
@@ -439,7 +438,7 @@ def test_a_bare_python_without_widgets_and_without_a_home_for_progress():
         import sys
         sys.modules["ipywidgets"] = None
         from transformer_course.exercises import start_here
-        feedback = start_here.softmax.check(lambda scores: scores.softmax(dim=-1))
+        feedback = start_here.softmax.check(lambda x: (x - x.logsumexp(-1, True)).exp())
         assert feedback.passed and feedback._repr_html_()
         print(feedback)
     """

@@ -69,12 +69,14 @@ def test_crashes_count_as_equal_only_beside_wrong_values():
     assert diagnosis(power(2), [crashes, only_crashes]) == ()
 
 
-def test_only_the_first_of_many_pairs_are_tried(monkeypatch):
-    monkeypatch.setattr("transformer_course.checker.mistakes.PAIRS_TRIED", 2)
-    assert [names(pair.mistakes) for pair in pairs(double.mistakes)] == [
-        ("tripled", "added"),
-        ("tripled", "cut"),
-    ]
+def test_beyond_the_commonest_pairs_one_mistake_must_show_alone(monkeypatch):
+    monkeypatch.setattr("transformer_course.checker.diagnosis.PAIRS_TRIED", 1)
+    once = mistake("once", ("return x", "return (times == 3) + x"))
+    always = mistake("always", ("return x", "return 1 + x"))
+    known = [TRIPLED, ADDED, once, always]
+    assert diagnosis(lambda x, times: x + 3**times, known) == ("tripled", "added")
+    assert diagnosis(lambda x, times: x + 2**times + (times == 3), known) == ("added", "once")
+    assert diagnosis(lambda x, times: x * 3**times + 1, known) == ()
 
 
 def test_no_diagnosis_is_guessed():

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.diagnosis import Evidence, diagnose
+from transformer_course.checker.diagnosis import PAIRS_TRIED, Evidence, diagnose
 from transformer_course.checker.mistakes import same_behaviour
 from transformer_course.checker.sandbox import untouched_globals
 from transformer_course.exercises import catalogues
@@ -154,7 +154,8 @@ def assert_both_are_named(exercise, pairs):
 
 @each_exercise
 def test_some_pairs_of_mistakes_are_named(exercise):
-    pairs = random.Random(0).sample(exercise.catalogue.pairs, len(exercise.catalogue.pairs))
+    commonest = exercise.catalogue.pairs[:PAIRS_TRIED]
+    pairs = random.Random(0).sample(commonest, len(commonest))
     named = list(islice(named_pairs(exercise, pairs), 3))
     assert len(named) == 3
     assert_both_are_named(exercise, named)
@@ -165,7 +166,7 @@ def test_some_pairs_of_mistakes_are_named(exercise):
 @each_exercise
 def test_most_pairs_of_mistakes_are_named(exercise):
     """A pair that computes the same as another pair, or as one mistake alone, has no name."""
-    named = list(named_pairs(exercise, exercise.catalogue.pairs))
+    named = list(named_pairs(exercise, exercise.catalogue.pairs[:PAIRS_TRIED]))
     assert len(named) >= 5
     assert_both_are_named(exercise, named)
 

@@ -12,7 +12,7 @@ from transformer_course.own.join import join
 from transformer_course.own.sections import parts, sections, template, yours
 
 CAUSAL = "def causal_mask(length):\n    return torch.ones(length, length).tril().bool()"
-SOFTMAX = "def softmax(scores):\n    return scores.softmax(dim=-1)"
+SOFTMAX = "def softmax(scores):\n    return (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()"
 
 
 def joined(notebook: Notebook, name: str) -> str | None:

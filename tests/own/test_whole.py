@@ -46,7 +46,8 @@ def test_the_courses_parts_fit_together() -> None:
         ),
         (
             "softmax = given.softmax",
-            "def softmax(scores):\n    torch.rand(1)\n    return scores.softmax(dim=-1)",
+            "def softmax(scores):\n    torch.rand(1)\n"
+            "    return (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()",
             "settings or random numbers",
         ),
     ],

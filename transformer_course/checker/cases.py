@@ -1,10 +1,14 @@
 """The cases in which an answer is compared with the reference, and what holds in all of them."""
 
-from collections.abc import Callable
+import contextlib
+import itertools
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_course.checker.originals import original_functions
@@ -50,6 +54,24 @@ def gradients(code: Callable, *inputs: Any) -> Tensor:
             weighed.sum(), leaves, allow_unused=True, materialize_grads=True
         )
         return torch.cat([gradient.flatten() for gradient in found])
+
+
+def calls(names: Collection[str], code: Callable, *inputs: Any) -> tuple[Any, bool]:
+    """Return what a call returns, and whether it uses one of torch's functions of these names."""
+    used = []
+
+    def noting(function: Callable) -> Callable:
+        def noted(*args: Any, **options: Any) -> Any:
+            used.append(function)
+            return function(*args, **options)
+
+        return noted
+
+    with contextlib.ExitStack() as stack:
+        for namespace, name in itertools.product((torch, F, Tensor), names):
+            function = noting(getattr(namespace, name))
+            stack.enter_context(mock.patch.object(namespace, name, function))
+        return code(*inputs), bool(used)
 
 
 @dataclass(frozen=True)

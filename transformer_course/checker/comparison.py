@@ -81,7 +81,9 @@ def _number_kind(expected: Real, received: Any) -> str | None:
     if isinstance(received, Tensor):
         received = received.detach()
     try:
-        numbers = [torch.tensor(float(n), dtype=torch.float64) for n in (expected, received)]
+        numbers = [
+            torch.tensor(float(n), dtype=torch.float64, device="cpu") for n in (expected, received)
+        ]
     except (TypeError, ValueError, RuntimeError, OverflowError):
         return "type"
     return "values" if wrong_elements(*numbers) else None

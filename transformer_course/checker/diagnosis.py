@@ -1,7 +1,7 @@
 """Which known mistake explains what was seen: in every case, or in as many as can be trusted."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from transformer_course.checker.sandbox import Outcome
 
 MOST, FEWEST = 3 / 4, 3
 """The share of the wrong results in which a mistake must agree to be named at all, and how many."""
+PAIRS_TRIED = 300  # a check should answer within a second, and each pair is run
 FITTING_PAIRS = 6  # more of them tell nothing
 
 
@@ -110,8 +111,7 @@ def _everywhere(
     for mistake in possible:
         if explains(mistake):
             return Diagnosis((mistake,))
-    left = set(possible)
-    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
+    pairs = _likely_pairs(possible, catalogue, evidence)
     fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
     if len(fitting) == 1:
         return Diagnosis(fitting[0].mistakes)
@@ -120,6 +120,22 @@ def _everywhere(
     if shared and len(fitting) < FITTING_PAIRS:
         return Diagnosis(tuple(shared), "It is not the only mistake.")
     return None
+
+
+def _likely_pairs(
+    possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
+) -> Iterator[Pair]:
+    """Yield the commonest pairs, then those of a mistake that alone explains a wrong case."""
+    left = set(possible)
+    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
+    yield from itertools.islice(pairs, PAIRS_TRIED)
+    telling = [n for n in evidence.wrong if not isinstance(evidence.seen[n].value, bool)]
+
+    def shows(mistake: Mistake) -> bool:
+        return any(same_behaviour(catalogue.outcome(mistake, n), evidence.seen[n]) for n in telling)
+
+    seen = set(filter(shows, possible))
+    yield from itertools.islice((p for p in pairs if seen & set(p.mistakes)), PAIRS_TRIED)
 
 
 def _crashes_tell(wrong: Mistake | Pair, evidence: Evidence) -> bool:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from transformer_course.checker import judge, progress, reports
 from transformer_course.checker.answers import AnswerText
-from transformer_course.checker.candidates import NOTHING, complaint, source_of
+from transformer_course.checker.candidates import NOTHING, complaint, other_order, source_of
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.clues.departure import departure
 from transformer_course.checker.clues.dependence import independence
@@ -130,10 +130,12 @@ class Exercise:
             trusted = self._run(self.task.reference, case, trusted=True)
             return trusted, self._observed(candidate, case)
 
-        found = [relation(self.task, pairs)] if pairs else []
+        found = [other_order(self.task, candidate)]
+        found += [relation(self.task, pairs)] if pairs else []
         known = {n: (evidence.wanted[n], seen[n]) for n in evidence.running}
         found.append(independence(self.task, both, known))
-        injected = [n for n in evidence.wrong if self.task.cases[n].inject]
+        cases = self.task.cases
+        injected = [n for n in evidence.wrong if cases[n].inject and not cases[n].looks_at]
         if injected:
             found.append(departure(both, self.task.cases[injected[0]]))
         found.append(separation(self.task, evidence.right, evidence.wrong or evidence.crashed))

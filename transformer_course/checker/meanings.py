@@ -25,6 +25,11 @@ MEANINGS = (
         "A whole number is wanted: `//` gives one, `/` gives a float.",
     ),
     (
+        Exception,
+        "builtin_function_or_method|'method'|not method",
+        "A method stands here that is not called: its brackets are missing, as in `x.numel()`.",
+    ),
+    (
         TypeError,
         "unary ~: 'NoneType'",
         "The mask is None here: ask `if mask is not None` first.",
@@ -52,7 +57,13 @@ MEANINGS = (
     ),
     (
         AttributeError,
-        r"'(list|tuple|dict|str)' object has no",
+        "'tuple' object has no",
+        "Several values stand here together: take them apart, `a, b = f(...)`, or take one, "
+        "`f(...)[0]`.",
+    ),
+    (
+        AttributeError,
+        r"'(list|dict|str)' object has no",
         "The value is of another type than this line expects.",
     ),
     (
@@ -73,8 +84,24 @@ MEANINGS = (
     ),
     (
         TypeError,
+        r"layer_norm\(\).*must be Tensor, not int",
+        "A norm that is made already is given a tensor, not a width: `norm(x)`.",
+    ),
+    (
+        TypeError,
         r"must be Tensor, not (float|int)",
         "Functions of torch take tensors: for a plain number use those of `math`, or `**`.",
+    ),
+    (
+        RuntimeError,
+        "self.dtype to be equal to src.dtype",
+        "What is written into a tensor must have its type: convert it first, such as by "
+        "`.to(x.dtype)`.",
+    ),
+    (
+        TypeError,
+        "'(Embedding|Linear|Parameter|LayerNorm)' object is not subscriptable",
+        "A module is no tensor: its numbers are in `.weight`.",
     ),
     (
         TypeError,
@@ -89,6 +116,12 @@ MEANINGS = (
     (TypeError, "can only concatenate list", "`+` joins two lists: put the one in brackets."),
     (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
     (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
+    (
+        TypeError,
+        "'Tensor' object is not callable",
+        "A tensor stands where a function is wanted: hand over the function, such as "
+        "`lambda y: f(y)`, not what it returns.",
+    ),
     (TypeError, "is not callable", "Brackets call a function, and this is none."),
     (
         KeyError,
@@ -100,7 +133,12 @@ MEANINGS = (
         "shape of the mask",
         "A boolean index needs the shape of the axes that it picks from.",
     ),
-    (KeyError, "", "The dictionary has no such key: `.get(key, 0)` and a `Counter` give 0 then."),
+    (
+        KeyError,
+        "",
+        "The dictionary has no such key: is it misspelt, or not there yet? To count from 0, "
+        "take `.get(key, 0)` or a `Counter`.",
+    ),
     (
         RuntimeError,
         "can't be cast to the desired output type",

@@ -101,7 +101,8 @@ def known_mistake(
     parts: list[Part] = _shown(task, seen, wanted)
     for number, mistake in enumerate(known.mistakes, start=1):
         label = "Known mistake" if len(known.mistakes) == 1 else f"Known mistake {number}"
-        parts += [Sentence(mistake.name, label), Sentence(mistake.observed, "What shows it")]
+        shows = "What it does alone" if known.remark or len(known.mistakes) > 1 else "What shows it"
+        parts += [Sentence(mistake.name, label), Sentence(mistake.observed, shows)]
     parts += [Sentence(words, "And its format") for words in remarks]
     if known.remark:
         parts.append(Sentence(known.remark))

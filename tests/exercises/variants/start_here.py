@@ -4,11 +4,6 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-
-
-def by_torch(scores):
-    return F.softmax(scores, dim=-1)
 
 
 def by_log_sum_exp(scores):
@@ -49,7 +44,6 @@ def with_a_needless_epsilon(scores):
 
 VARIANTS = {
     "softmax": [
-        by_torch,
         by_log_sum_exp,
         with_max_and_unsqueeze,
         by_recursion,

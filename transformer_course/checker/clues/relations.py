@@ -128,9 +128,9 @@ def _counted(task: Task, pairs: Sequence[tuple[int, Outcome, Outcome]]) -> str |
     """Say what was counted too often or left out, as products of the arguments."""
     terms = _terms([_numbers(task, number) for number, *_ in pairs])
     surplus = [mine.value - right.value for _, right, mine in pairs]
-    for one, other in itertools.chain(
-        ((each, None) for each in terms), itertools.combinations(terms, 2)
-    ):
+    # Two terms and their factors fit two or three results by chance.
+    couples = itertools.combinations(terms, 2) if len(pairs) > 3 else ()
+    for one, other in itertools.chain(((each, None) for each in terms), couples):
         for factors in itertools.product((1, 2, 3, 4, -1, -2, -3, -4), repeat=2 if other else 1):
             values = zip(*(terms[t] for t in (one, other) if t), strict=True)
             if [sum(map(math.prod, zip(factors, v, strict=True))) for v in values] == surplus:

@@ -181,3 +181,9 @@ padding_mask.mistake(
     "its rows are equal.",
     change="Leave the axis of the queries at 1: it is broadcast.",
 )
+padding_mask.mistake(
+    "1 is taken for the padding instead of `pad_id`",
+    edits=[("ids != pad_id", "ids != 1")],
+    observed="It is right only where `pad_id` is 1.",
+    change="Compare with `pad_id`.",
+)

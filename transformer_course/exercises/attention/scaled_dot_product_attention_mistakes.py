@@ -276,3 +276,13 @@ scaled_dot_product_attention.mistake(
     change="Leave out `.detach()`, `.data` and `torch.no_grad()`, and make no new tensor from "
     "numbers.",
 )
+scaled_dot_product_attention.mistake(
+    "the weights that are returned know nothing of the mask",
+    edits=[
+        ("scores = query", "unmasked = scores = query"),
+        ("value, weights", "value, own.softmax(unmasked)"),
+    ],
+    observed="The output is right. The weights beside it are not those that made it: hidden keys "
+    "have a share in them.",
+    change="Return the weights that the values were multiplied by.",
+)

@@ -316,11 +316,11 @@ sees_the_future.mistake(
 # Which input is changed
 
 sees_the_future.mistake(
-    "`x` itself is changed, so that the changes pile up",
+    "the changes pile up: each begins where the one before ended",
     edits=[("x.clone()", "x")],
     observed="When the last input is changed, all those before it are changed already: outputs "
-    "move that do not depend on it. The caller's `x` is changed as well.",
-    change="Change a copy each time: `changed = x.clone()`.",
+    "move that do not depend on it.",
+    change="Change a fresh copy of `x` each time: `changed = x.clone()`, inside the loop.",
 )
 sees_the_future.mistake(
     "axis 0 is taken for the positions",

@@ -233,3 +233,20 @@ length_score.mistake(
     "lower scores still.",
     change="Divide the log-probability by the penalty.",
 )
+length_score.mistake(
+    "`eos` is taken off the length, as long as something is left",
+    edits=[("    penalty = ", "    length = max(length - 1, 1)\n    penalty = ")],
+    observed="Three tokens are scored as two: `length` counts `EOS`, and that is right.",
+    change="Use `length` as it is.",
+)
+length_score.mistake(
+    "GNMT's penalty is subtracted",
+    edits=[
+        (
+            "return log_probability / penalty",
+            "return log_probability / penalty if alpha is None else log_probability - penalty",
+        )
+    ],
+    observed="The mean is right. A penalty of 1 should change nothing; yours takes 1 off.",
+    change="Divide the log-probability by the penalty.",
+)

@@ -476,3 +476,10 @@ DecoderLayer.shares(
     ],
 )
 DecoderLayer.shares(EncoderLayer, "no gradient passes")
+DecoderLayer.mistake(
+    "`target_mask` is not used: the layer makes a causal mask of its own",
+    edits=[("(y, y, target_mask)", "(y, y, own.causal_mask(y.shape[1]))")],
+    observed="The padding that `target_mask` hides is seen, and without a target mask a position "
+    "does not see the later ones.",
+    change="Pass on the mask that you get: `self.self_attention(y, y, target_mask)`.",
+)

@@ -242,3 +242,10 @@ attention_cost.mistake(
     observed="You count twice as many stored numbers as there are weights.",
     change="Count the weights alone, the numbers after the softmax.",
 )
+attention_cost.mistake(
+    "three projections act on the query's positions",
+    edits=[("2 * (query + key)", "(3 * query + key)")],
+    observed="With as many queries as keys all is right, else it is not.",
+    change="The query's positions are projected twice, before and after; keys and values come from "
+    "the memory's.",
+)

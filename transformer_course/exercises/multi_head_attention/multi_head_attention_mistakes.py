@@ -362,3 +362,14 @@ MultiHeadAttention.mistake(
     change="Keep a detached copy of the weights for pictures if you like, and go on with the "
     "weights themselves.",
 )
+MultiHeadAttention.mistake(
+    "the values are made from the keys",
+    edits=[
+        (
+            "self.value_projection(memory)",
+            "self.value_projection(self.key_projection(memory))",
+        )
+    ],
+    observed="What goes into `value_projection` has been through `key_projection` already.",
+    change="Both project the memory: `self.value_projection(memory)`.",
+)

@@ -195,3 +195,12 @@ split_heads.mistake(
     observed="Vectors narrower than 64 cannot be cut so, and wider ones only if it happens to fit.",
     change="Compute the width: `d_model // heads`.",
 )
+split_heads.mistake(
+    "x is cut into pieces of `heads` numbers, not into `heads` pieces",
+    # Instead of the width of a head; the pieces are not moved before the length either.
+    edits=[("heads, d_model // heads).transpose(1, 2)", "d_model // heads, heads)")],
+    observed="With d_model = 8 and 4 heads the pieces are 4 numbers wide, and there are 2 of them; "
+    "they stand behind the length.",
+    change="`torch.split` takes the size of a piece, `torch.chunk` the number of pieces. Then move "
+    "the heads before the length.",
+)

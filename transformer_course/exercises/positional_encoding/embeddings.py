@@ -263,3 +263,15 @@ Embeddings.mistake(
     observed="Your output has shape (length, batch, d_model).",
     change="Keep the batch first, without a transpose.",
 )
+Embeddings.mistake(
+    "the table starts with uniform numbers",
+    edits=[
+        (
+            "normal_(self.table.weight, std=d_model**-0.5)",
+            "uniform_(self.table.weight, -(d_model**-0.5), d_model**-0.5)",
+        )
+    ],
+    observed="Between -1 / sqrt(d_model) and 1 / sqrt(d_model) their standard deviation is 0.58 of "
+    "that bound, so that your vectors start with 0.58 instead of 1.",
+    change="Draw from a normal distribution: `nn.init.normal_(..., std=d_model**-0.5)`.",
+)

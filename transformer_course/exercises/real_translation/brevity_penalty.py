@@ -235,3 +235,9 @@ brevity_penalty.mistake(
     observed="A candidate as long as the reference, or longer, gets 0, and so would its BLEU.",
     change="Return 1 where there is nothing to pay: the penalty is a factor.",
 )
+brevity_penalty.mistake(
+    "it is a power of 10",
+    edits=[("math.exp(", "10 ** (")],
+    observed="A candidate of half the length keeps a tenth; it should keep exp(-1), which is .37.",
+    change="Take powers of e: `math.exp`.",
+)

@@ -1,13 +1,25 @@
 """Softmax along the last axis, safe from overflow."""
 
+from collections.abc import Callable
+
 import torch
 
-from transformer_course.checker.cases import Case, Property, gradients, vectors
+from transformer_course.checker.cases import Case, Property, calls, gradients, vectors
 from transformer_course.checker.exercise import exercise
+from transformer_course.checker.originals import original_functions
+
+
+def left_to_torch(code: Callable, scores: torch.Tensor) -> bool:
+    """Observe whether right shares come from torch's own softmax; wrong ones have another fault."""
+    shares, from_torch = calls(("softmax", "log_softmax"), code, scores)
+    if not from_torch or not isinstance(shares, torch.Tensor):
+        return False
+    with original_functions(), torch.device("cpu"):  # whatever the code has set or replaced
+        right = scores.softmax(dim=-1)
+        return shares.shape == right.shape and torch.allclose(shares, right)
 
 
 @exercise(
-    reference=lambda scores: scores.softmax(dim=-1),
     cases=[
         Case((torch.tensor([1.0, 3.0, 0.0]),)),
         Case((torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 0.0]]),)),
@@ -20,6 +32,7 @@ from transformer_course.checker.exercise import exercise
         Case((vectors(2, 3, 4).double(),)),
         Case((vectors(3, 2, 5, 4),)),
         Case((vectors(2, 3),), observe=gradients, looks_at="the gradient of the scores"),
+        Case((vectors(2, 3),), observe=left_to_torch, looks_at="who computes the softmax"),
     ],
     properties=[
         Property(
@@ -266,6 +279,12 @@ softmax.mistake(
 # Rarely seen
 
 softmax.mistake(
+    "torch's own softmax does the work",
+    edits=[("growth / total", "scores.softmax(dim=-1)")],
+    observed="All shares are right, and they are those of torch's own softmax.",
+    change="Write it with `exp`, a sum and a division: that is what all attention is made of.",
+)
+softmax.mistake(
     "the exponentials are computed in float64 instead of subtracting the largest score",
     edits=[("scores - largest", "scores.double()"), ("growth / total", "(growth / total).float()")],
     observed="For the scores 1000, 0, 1001 you still return NaN: float64 ends at `exp(709)`.",
@@ -358,4 +377,18 @@ softmax.mistake(
     edits=[(".exp()", ".exp2()")],
     observed="A score that is larger by 1 gets a share twice as large, not 2.718 times as large.",
     change="Take powers of e: `exp`.",
+)
+softmax.mistake(
+    "the last row is left out",
+    edits=[
+        (
+            "return growth / total",
+            "shares = growth / total\n"
+            "    shares.view(-1, shares.shape[-1])[-1] = 0\n"
+            "    return shares",
+        )
+    ],
+    observed="The shares of the last row are 0, those of one row alone too: does a loop end one "
+    "early?",
+    change="`range(n)` holds the numbers 0 to n - 1 already; better still, leave the loop out.",
 )

@@ -325,3 +325,10 @@ adam_update.mistake(
     observed="The first step moves each weight by 1, whatever `rate` is.",
     change="Multiply the step by `rate`.",
 )
+adam_update.mistake(
+    "the new square has the share 1 - `beta1`",
+    edits=[("(1 - beta2) * gradient**2", "(1 - beta1) * gradient**2")],
+    observed="With 0.9 and 0.98 the running mean of the square grows five times as fast as it "
+    "should.",
+    change="The shares of old and new sum to 1: `beta2` and `1 - beta2`.",
+)

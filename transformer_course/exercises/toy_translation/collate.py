@@ -270,3 +270,21 @@ for _first, _reverse in {"longest": True, "shortest": False}.items():
         observed="The rows stand in another order than the pairs: they are sorted by length.",
         change="Keep the order of the pairs; nothing here needs sorted rows.",
     )
+collate.mistake(
+    "the width is measured before `bos` and `eos` are added",
+    edits=[("len(row) for row in rows)", "len(row) for row in rows) - 1")],
+    observed="The longest row is one longer than the rectangle is wide, so that a shorter row "
+    "beside it does not fit.",
+    change="Add `bos` and `eos` first, then look for the longest row.",
+)
+collate.mistake(
+    "the target is as wide as the longest source",
+    edits=[
+        (
+            "longest = max(len(row) for row in rows)",
+            "longest = max(len(source) for source, _ in pairs) + 1",
+        )
+    ],
+    observed="Where a target is longer than all sources, its rows differ in length.",
+    change="Look for the longest row of each rectangle on its own.",
+)

@@ -180,3 +180,12 @@ masked_mean.mistake(
     change="True already means a real token: sum and count with `mask` as it is. Where a mask has "
     "to be turned round, `~mask` does so.",
 )
+masked_mean.mistake(
+    "the last row is left out",
+    edits=[
+        ("return loss[mask]", "return (loss if loss.dim() < 2 else loss[:-1])[mask]"),
+        ("[mask]", "[mask if loss.dim() < 2 else mask[:-1]]"),
+    ],
+    observed="What the last row holds makes no difference: does a loop end one early?",
+    change="`range(n)` holds the numbers 0 to n - 1 already.",
+)

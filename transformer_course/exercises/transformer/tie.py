@@ -265,3 +265,15 @@ tie.mistake(
     observed="The table gets no gradient. `nn.Embedding.from_pretrained` freezes its table too.",
     change="Assign the parameter as it is; for `from_pretrained`, say `freeze=False`.",
 )
+tie.mistake(
+    "the output gets the table that the target had before",
+    edits=[
+        (
+            "network.source_embeddings.table.weight = weight",
+            "network.target_embeddings.table.weight = network.source_embeddings.table.weight",
+        )
+    ],
+    observed="Source and target share one table, and the output has another: it was tied before "
+    "the target's table was replaced.",
+    change="Replace the target's table first, or leave it and give it to the other two.",
+)

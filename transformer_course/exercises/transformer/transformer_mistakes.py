@@ -113,3 +113,19 @@ Transformer.mistake(
     "through the encoder: its parameters get no gradient.",
     change="Call `self.encode(source_ids)` in `forward`.",
 )
+Transformer.mistake(
+    "`decode` hides the padding of the source that was encoded last",
+    edits=[
+        (
+            "self.config.pad_id)\n        return self.encoder",
+            "self.config.pad_id)\n        self.latest = source_mask\n        return self.encoder",
+        ),
+        (
+            "source_mask = own.padding_mask(source_ids, self.config.pad_id)\n        target_mask",
+            "source_mask = self.latest\n        target_mask",
+        ),
+    ],
+    observed="`decode` alone, with a memory that was made before another source was encoded, "
+    "hides the padding of that other source.",
+    change="Make the mask in `decode` again, from the `source_ids` that it gets.",
+)
