@@ -466,4 +466,4 @@ def test_a_shared_mistake_is_said_in_the_same_words_and_made_by_the_same_edits()
 
 
 def test_an_exercise_says_what_it_can_do():
-    assert repr(double) == "Exercise double: .check(double), .hint(), .solution()"
+    assert repr(double) == "Exercise double: .check(double), .hint(), .gaps(), .solution()"

@@ -1,4 +1,4 @@
-"""An exercise and its three verbs: check, hint and solution."""
+"""An exercise and its four verbs: check, hint, gaps and solution."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -45,7 +45,7 @@ class Exercise:
         self._weights: dict[tuple, dict[str, Tensor]] = {}
 
     def __repr__(self) -> str:
-        return f"Exercise {self.name}: .check({self.name}), .hint(), .solution()"
+        return f"Exercise {self.name}: .check({self.name}), .hint(), .gaps(), .solution()"
 
     def check(self, candidate: Any = NOTHING) -> Feedback:
         """Judge the learner's function or class.
