@@ -143,7 +143,14 @@ def _parser() -> argparse.ArgumentParser:
     grading.set_defaults(command=_grade)
     grading.add_argument("folder", type=Path, help="the files, or one folder per learner")
     grading.add_argument("--csv", type=Path, help="also write a table, one line per file")
-    grading.add_argument("--json", type=Path, help="also write all that is known, feedback too")
+    grading.add_argument(
+        "--json",
+        type=Path,
+        help="also write all that is known, a line for each file when it is done",
+    )
+    grading.add_argument(
+        "--resume", action="store_true", help="grade what the file of --json lacks"
+    )
     grading.add_argument("--seconds", type=float, default=120.0, help="time limit for each (120)")
     grading.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")
     grading.add_argument(
@@ -314,22 +321,16 @@ def _publish(options: argparse.Namespace) -> None:
 
 
 def _grade(options: argparse.Namespace) -> None:
-    from transformer_course import grading
+    from transformer_course.grading import Limits, grade_folder
 
-    limits = grading.Limits(options.seconds, options.memory)
-    paths = grading.submissions(options.folder)
-    rows = grading.grade(options.folder, paths, limits, options.processes)
-    rows = list(tqdm(rows, total=len(paths), unit="submission", desc="grading", leave=False))
-    if options.csv:
-        write_text(options.csv, grading.table(rows).to_csv(index=False))
-    if options.json:
-        write_text(options.json, grading.to_json(rows, limits))
-    print(grading.on_screen(rows))
-    for mistake, count in grading.frequent_mistakes(rows):
-        print(f"{count} x {mistake}")
-    if groups := grading.clusters(rows):
-        print("\nNo known mistake explains these, and each group computes the same:")
-        print(*groups, sep="\n")
+    grade_folder(
+        options.folder,
+        Limits(options.seconds, options.memory),
+        options.processes,
+        csv=options.csv,
+        lines=options.json,
+        resume=options.resume,
+    )
 
 
 def _doctor(options: argparse.Namespace) -> int:

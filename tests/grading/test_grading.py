@@ -14,6 +14,7 @@ from transformer_course.cli import main
 from transformer_course.exercises import catalogues
 from transformer_course.grading import Limits, Row
 from transformer_course.grading.limits import _refuse
+from transformer_course.grading.table import ANSWER, plain, to_csv
 
 LIMITS = Limits(seconds=20, memory=3)
 IMPORT = "from transformer_course.exercises import toy_translation as exercise"
@@ -35,7 +36,12 @@ ANSWERS = {
     "crashes": (IN_ANSWER.format("1 / 0"), UNSOLVED, ""),
     "exits": (IN_ANSWER.format("raise SystemExit"), UNSOLVED, ""),
     "loops in the answer": (IN_ANSWER.format("while True: pass"), UNSOLVED, ""),
-    "loops in the cell": (RIGHT + "\nwhile True: pass", UNSOLVED, "did not end within 20 seconds"),
+    "loops in the cell": (RIGHT + "\nwhile True: pass", SOLVED, ""),
+    "loops without an alarm": (
+        f"import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass\n{RIGHT}",
+        UNSOLVED,
+        "did not end within 20 seconds",
+    ),
     "ends Python": (IN_ANSWER.format("import os; os._exit(0)"), UNSOLVED, "broke off"),
     "segmentation fault": (
         IN_ANSWER.format("import ctypes; ctypes.string_at(0)"),
@@ -59,6 +65,38 @@ ANSWERS = {
     "overwrites the class": (IN_ANSWER.format("open(FILE, 'w')"), UNSOLVED, ""),
     "starts a program": (IN_ANSWER.format("import os; os.system('true')"), UNSOLVED, ""),
     "forks": (IN_ANSWER.format("import os; os.fork()"), UNSOLVED, ""),
+    "saves a tensor over the class": (
+        "import torch\ntorch.save(torch.ones(3), FILE)\n" + RIGHT,
+        UNSOLVED,
+        "",
+    ),
+    "shares memory": (
+        "import mmap\nmany = [mmap.mmap(-1, 2**28) for _ in range(20)]\n"
+        "for each in many:\n    for page in range(0, 2**28, 4096): each[page] = 1\n" + RIGHT,
+        UNSOLVED,
+        "GiB of memory",
+    ),
+    "sends what is no result": (
+        "import os\n"
+        "for number in range(3, 100):\n"
+        "    try: os.write(number, b'{\"problem\": 3}\\n')\n"
+        "    except OSError: pass\n" + RIGHT,
+        UNSOLVED,
+        "something that is no result",
+    ),
+    "sends an open end": (
+        "import os\n"
+        "for number in range(3, 100):\n"
+        "    try: os.write(number, b'\\xff' * 2**24)\n"
+        "    except OSError: pass\n" + RIGHT,
+        UNSOLVED,
+        "something that is no result",
+    ),
+    "an error that cannot be encoded": (
+        IN_ANSWER.format("raise ValueError('\\udcff')"),
+        UNSOLVED,
+        "",
+    ),
     "asks the network": (
         IN_ANSWER.format("import socket; socket.create_connection(('127.0.0.1', PORT))"),
         UNSOLVED,
@@ -73,8 +111,10 @@ FINDINGS = {
     "exits": "It stopped with SystemExit",
     "loops in the answer": "It did not end within",
     "fills the memory": "It stopped with MemoryError",
+    "an error that cannot be encoded": r"It stopped with ValueError: \udcff",
     "deletes the class": "is not to be changed while grading",
     "overwrites the class": "is not to be changed while grading",
+    "saves a tensor over the class": "`noam` cannot be found: NameError",
     "starts a program": "no other program while grading",
     "forks": "no other program while grading",
     "asks the network": "no network while grading",
@@ -108,7 +148,7 @@ def handed_in(tmp_path_factory, listener) -> tuple[Path, dict[str, tuple[int, st
     """Return a folder of 50 submissions, and for each what is solved and the problem."""
     folder = tmp_path_factory.mktemp("class")
     expected = {}
-    kinds = [*ANSWERS, *(["right"] * 10), *(["known mistake"] * 8), *(["stub"] * 6)]
+    kinds = [*ANSWERS, *(["right"] * 6), *(["known mistake"] * 8), *(["stub"] * 4)]
     for number, kind in enumerate(kinds):
         answer, solved, problem = ANSWERS[kind]
         name = f"learner {number:02}/{kind}.ipynb"
@@ -134,7 +174,8 @@ def handed_in(tmp_path_factory, listener) -> tuple[Path, dict[str, tuple[int, st
 @pytest.fixture(scope="module")
 def rows(handed_in) -> list[Row]:
     folder, _ = handed_in
-    return list(grading.grade(folder, grading.submissions(folder), LIMITS, processes=2))
+    found = grading.grade(folder, grading.submissions(folder), LIMITS, processes=2)
+    return sorted(found, key=lambda row: row.submission)
 
 
 def test_each_submission_becomes_its_row(handed_in, rows):
@@ -167,14 +208,13 @@ def test_the_order_does_not_matter(handed_in, rows):
     folder, _ = handed_in
     shuffled = grading.submissions(folder)
     random.Random(0).shuffle(shuffled)
-    again = list(grading.grade(folder, shuffled, LIMITS, processes=2))
+    again = grading.grade(folder, shuffled, LIMITS, processes=2)
     assert sorted(again, key=lambda row: row.submission) == rows
 
 
 def test_a_row_counts_all_exercises_of_its_lesson(rows):
     lesson = len(catalogues()["toy_translation"])
     counts = grading.table(rows).set_index("submission")["of"]
-    assert counts["learner 08/loops in the cell.ipynb"] == lesson
     assert counts["learner 00/right.ipynb"] == lesson
     assert counts["empty.ipynb"] == 0
 
@@ -202,15 +242,16 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     assert main(["grade", str(folder), *out]) == 0
     shown = capsys.readouterr().out
     assert "1 x noam: the larger branch is taken" in shown
-    lines = (tmp_path / "out.csv").read_text().splitlines()
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert lines == [
-        "submission,lesson,solved,of,findings,problem",
-        "a.ipynb,toy_translation,1,6,,",
-        "b.ipynb,toy_translation,0,6,noam: the larger branch is taken,",
-        "c.ipynb,,0,0,,the file is empty",
+        "\ufeffsubmission,lesson,solved,of,findings,failures,problem",
+        "a.ipynb,toy_translation,1,6,,,",
+        "b.ipynb,toy_translation,0,6,noam: the larger branch is taken,,",
+        "c.ipynb,,0,0,,,the file is empty",
     ]
-    stored = json.loads((tmp_path / "out.json").read_text())
-    assert "Well done" in stored["submissions"][0]["exercises"]["noam"]["feedback"]
+    stored = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    (first,) = (row for row in stored if row["submission"] == "a.ipynb")
+    assert "Well done" in first["exercises"]["noam"]["feedback"]
     assert all(word in shown for word in ("a.ipynb", "toy_translation", "the file is empty"))
 
 
@@ -220,7 +261,12 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
         (["missing"], "not a folder"),
         (["empty"], "is empty"),
         ([".", "--seconds", "0"], "above zero"),
+        ([".", "--seconds", "inf"], "above zero"),
         ([".", "--memory", "nan"], "above zero"),
+        ([".", "--memory", "inf"], "above zero"),
+        ([".", "--memory", "1e-9"], "at least 0.5 GiB"),
+        ([".", "--resume"], "--resume needs --json"),
+        ([".", "--csv", "missing/table.csv"], "missing"),
         ([".", "--processes", "0"], "at least 1"),
     ],
 )
@@ -236,3 +282,86 @@ def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
     _refuse(str(tmp_path / "ab"), "open", write)
     with pytest.raises(PermissionError, match="not to be changed"):
         _refuse(str(tmp_path / "a"), "open", write)
+
+
+# What a class must not lose
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Return a folder of two right submissions, and the path for their rows."""
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for name in ("a", "b"):
+        write_submission(folder / f"{name}.ipynb", RIGHT)
+    return folder, tmp_path / "rows.jsonl"
+
+
+def test_resume_grades_what_is_missing(pair, capsys):
+    folder, rows = pair
+    assert main(["grade", str(folder), "--json", str(rows)]) == 0
+    kept, lost = rows.read_text().splitlines(keepends=True)
+    rows.write_text(kept.replace('"toy_translation"', '"kept"') + lost[:20])
+    assert main(["grade", str(folder), "--json", str(rows)]) == 2
+    assert "--resume goes on with it" in capsys.readouterr().err
+    assert main(["grade", str(folder), "--json", str(rows), "--resume"]) == 0
+    again = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert [row["lesson"] for row in again] == ["kept", "toy_translation"]
+    assert len({row["submission"] for row in again}) == 2
+
+
+def test_rows_that_were_known_are_shown_when_it_is_stopped(pair, monkeypatch, capsys):
+    folder, rows = pair
+
+    def stopped(*arguments):
+        yield Row("a.ipynb", problem="known")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("transformer_course.grading.command.grade", stopped)
+    assert main(["grade", str(folder), "--json", str(rows)]) == 130
+    assert "known" in capsys.readouterr().out
+    assert json.loads(rows.read_text())["problem"] == "known"
+
+
+def test_a_file_name_that_is_no_text_costs_nobody_anything(pair, tmp_path, capsys):
+    folder, rows = pair
+    (folder / "a.ipynb").rename(folder / os.fsdecode(b"M\xfcller \x1b[31m.ipynb"))
+    arguments = ["--json", str(rows), "--csv", str(tmp_path / "table.csv")]
+    assert main(["grade", str(folder), *arguments]) == 0
+    assert r"M\xfcller \x1b[31m.ipynb" in capsys.readouterr().out
+    assert r"M\xfcller" in (tmp_path / "table.csv").read_text(encoding="utf-8-sig")
+
+
+def test_no_cell_of_the_table_is_a_formula():
+    rows = [Row("=cmd|'/C calc'!A0.ipynb", problem="-1"), Row("a.ipynb", problem="x\ry")]
+    assert to_csv(rows).splitlines()[1].startswith("'=cmd|")
+    assert to_csv(rows).splitlines()[1].endswith(",'-1")
+    assert plain("x\ry\x1b") == r"x\ry\x1b"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        3,
+        {"lesson": 3, "of": 4},
+        {"exercises": {"noam": {"verdict": "Right", "mistakes": []}}},
+        {"exercises": {"noam": dict.fromkeys(ANSWER, "x")}},
+        {"problem": None},
+        {"submission": "another's"},
+    ],
+)
+def test_a_row_takes_nothing_but_results(message):
+    with pytest.raises(ValueError, match=r"holds nothing|text is wanted|is not a valid"):
+        Row("a.ipynb").take(message)
+
+
+def test_long_texts_are_cut():
+    row = Row("a.ipynb")
+    assert row.take({"problem": "x" * 10**6})
+    assert len(row.problem) < 11_000
+
+
+def test_a_file_is_found_whatever_the_case_of_its_name(tmp_path):
+    (tmp_path / "anna").mkdir()
+    write_submission(tmp_path / "anna" / "LESSON.IPYNB", RIGHT)
+    assert [path.name for path in grading.submissions(tmp_path)] == ["LESSON.IPYNB"]

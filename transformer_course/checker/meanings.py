@@ -53,7 +53,8 @@ MEANINGS = (
     (
         AttributeError,
         r"'(float|int)' object has no",
-        "This is a plain number, and a tensor is wanted: call `.item()` or `float` last.",
+        "This is a plain number, no tensor: it has neither shape nor methods. Where it was one "
+        "before, call `.item()` or `float` last.",
     ),
     (
         AttributeError,
@@ -71,7 +72,28 @@ MEANINGS = (
         "expected Tensor as element",
         "A list stands where tensors are wanted: a star unpacks it, `f(*tensors)`.",
     ),
-    (TypeError, r"must be Tensor, not (range|list)", "Make it a tensor first: `torch.arange(n)`."),
+    (TypeError, "must be Tensor, not range", "Make it a tensor first: `torch.arange(n)`."),
+    (
+        TypeError,
+        "must be Tensor, not list",
+        "Make it one tensor first: `torch.tensor` of numbers, `torch.cat` or `stack` of tensors.",
+    ),
+    (
+        AttributeError,
+        "'generator' object has no attribute",
+        "A generator hands out one thing after another: ask each, `sum(f(p) for p in ...)`.",
+    ),
+    (
+        TypeError,
+        r"unsupported operand.*'(function|Tanh|Linear|LayerNorm|Sequential|Dropout)'",
+        "A function or layer stands here that is not called: its brackets are missing, `f(x)`.",
+    ),
+    (
+        RuntimeError,
+        "cannot be broadcast to indexing result",
+        "An index tensor in square brackets picks whole rows; `gather` and `scatter` pick within "
+        "each row.",
+    ),
     (
         RuntimeError,
         "scalar types: Long, Int",
@@ -105,6 +127,12 @@ MEANINGS = (
     ),
     (
         TypeError,
+        "object is not subscriptable",
+        "Nothing stands in square brackets behind this object: a function is called, `f(x)`, and "
+        "an attribute has a dot, `config.d_model`.",
+    ),
+    (
+        TypeError,
         "invalid combination of arguments",
         "This function of torch does not take such arguments: `help(...)` lists what it takes.",
     ),
@@ -113,7 +141,11 @@ MEANINGS = (
         "unhashable type",
         "A list cannot be counted, and cannot be a key: make it a `tuple`, or take its elements.",
     ),
-    (TypeError, "can only concatenate list", "`+` joins two lists: put the one in brackets."),
+    (
+        TypeError,
+        "can only concatenate list",
+        "`+` joins two lists, such as `row + [pad] * n`; `[x] + row` where there is one value.",
+    ),
     (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
     (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
     (

@@ -1,15 +1,9 @@
 """Grade the notebooks of a class, or its files ``my_transformer.py``."""
 
+from transformer_course.grading.command import grade_folder
 from transformer_course.grading.limits import Limits
 from transformer_course.grading.processes import grade, submissions
-from transformer_course.grading.table import (
-    Row,
-    clusters,
-    frequent_mistakes,
-    on_screen,
-    table,
-    to_json,
-)
+from transformer_course.grading.table import Row, clusters, frequent_mistakes, table
 
 __all__ = [
     "Limits",
@@ -17,8 +11,7 @@ __all__ = [
     "clusters",
     "frequent_mistakes",
     "grade",
-    "on_screen",
+    "grade_folder",
     "submissions",
     "table",
-    "to_json",
 ]

@@ -5,20 +5,25 @@ tidies up its folder. They do not hold off somebody who is bent on doing harm; f
 container or on a machine that can be lost.
 """
 
+import math
 import os
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 
+LEAST_MEMORY = 0.5  # GiB
 FILE_LIMIT = 2**28  # bytes; no answer has a reason to write a file at all
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 FILE_EVENTS = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
 FILE_EVENTS += ("os.symlink", "os.truncate", "os.utime", "shutil.rmtree")
 FORBIDDEN_EVENTS = {
     **dict.fromkeys(("socket.connect", "socket.bind", "socket.getaddrinfo"), "no network"),
+    **dict.fromkeys(("socket.sendto", "socket.sendmsg"), "no network"),
     **dict.fromkeys(("os.exec", "os.fork", "os.posix_spawn", "os.spawn"), "no other program"),
     **dict.fromkeys(("os.system", "subprocess.Popen"), "no other program"),
     **dict.fromkeys(("os.kill", "os.killpg"), "no signal to a process"),
@@ -32,7 +37,7 @@ class Limits:
     Raises
     ------
     ValueError
-        If one of them is not above zero.
+        If one of them is not above zero or not finite, or the memory is too little for torch.
     """
 
     seconds: float
@@ -40,8 +45,13 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if not value > 0:
+            if not 0 < value < math.inf:
                 raise ValueError(f"the limit of {name} must be above zero; got {value:g}.")
+        if self.memory < LEAST_MEMORY:
+            raise ValueError(
+                f"the limit of memory must be at least {LEAST_MEMORY:g} GiB, which torch alone "
+                f"needs; got {self.memory:g}."
+            )
 
 
 def confine(home: str, limits: Limits) -> None:
@@ -50,7 +60,9 @@ def confine(home: str, limits: Limits) -> None:
 
     os.environ.update({"HOME": home, "TRANSFORMER_COURSE_HOME": home, "TMPDIR": home})
     tempfile.tempdir = home  # TMPDIR is read once, and torch has asked for it by now
-    os.chdir(home)
+    empty = Path(home, "empty")  # IPython makes a folder in its home
+    empty.mkdir()
+    os.chdir(empty)
     sys.dont_write_bytecode = True
     torch.set_num_threads(1)  # as many processes run at a time as there are processors
     silence = os.open(os.devnull, os.O_RDWR)
@@ -60,6 +72,16 @@ def confine(home: str, limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.addaudithook(partial(_refuse, os.path.realpath(home)))
+    torch._C.PyTorchFileWriter = _AskingFileWriter
+
+
+class _AskingFileWriter(torch._C.PyTorchFileWriter):
+    """What torch.save writes files with, past Python; so Python is asked first."""
+
+    def __init__(self, file: Any, *settings: Any) -> None:
+        if not hasattr(file, "write"):
+            Path(file).open("ab").close()
+        super().__init__(file, *settings)
 
 
 def _refuse(home: str, event: str, arguments: tuple) -> None:

@@ -1,12 +1,16 @@
 """Grade a folder of submissions, each in a process of its own."""
 
 import contextlib
+import json
 import multiprocessing
+import os
+import shutil
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from multiprocessing.connection import Connection
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,11 +19,16 @@ from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
 from transformer_course.grading.limits import Limits, confine
 from transformer_course.grading.submission import SubmissionError, read
-from transformer_course.grading.table import Row
+from transformer_course.grading.table import Row, plain
 from transformer_course.own.location import NAME
 
 SET_UP = "transformer_course.notebook"
 """What the first cell of each lesson imports."""
+
+GLANCE = 0.25  # seconds between two looks at a process
+START = 60  # seconds that a process may take until it begins
+SAID = 2**23  # bytes that a process may send
+CELL = 1 / 4  # of the time limit is what one cell may take
 
 
 def submissions(folder: Path) -> list[Path]:
@@ -48,13 +57,13 @@ def _handed_in(entry: Path) -> list[Path]:
     if not entry.is_dir():
         return [entry]
     # Where files are collected, a learner's name is often put before that of the file.
-    found = [path for pattern in ("*.ipynb", f"*{NAME}") for path in entry.rglob(pattern)]
-    hidden = [path for path in found if any(p[0] == "." for p in path.relative_to(entry).parts)]
-    return [path for path in found if path not in hidden] or [entry]
+    files = [path for path in entry.rglob("*") if path.name.lower().endswith((".ipynb", NAME))]
+    hidden = [path for path in files if any(p[0] == "." for p in path.relative_to(entry).parts)]
+    return [path for path in files if path not in hidden] or [entry]
 
 
 def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
-    """Yield a row for each submission, in their order.
+    """Yield a row for each submission, as soon as it is graded.
 
     Parameters
     ----------
@@ -80,63 +89,134 @@ def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -
     # What takes seconds to import is imported once, and each submission gets a copy of that.
     lessons = [f"{catalogues.__module__}.{lesson}" for lesson in catalogues()]
     context.set_forkserver_preload([__name__, *lessons, SET_UP])
-    with ThreadPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_grade_one, context, folder, limits), paths)
+    stopped = threading.Event()
+    pool = ThreadPoolExecutor(processes)
+    try:
+        waiting = [pool.submit(_grade_one, context, folder, limits, p, stopped) for p in paths]
+        for done in as_completed(waiting):
+            yield done.result()
+    finally:  # whoever stops it waits for nobody
+        stopped.set()
+        pool.shutdown(cancel_futures=True)
 
 
-def _grade_one(context: Any, folder: Path, limits: Limits, path: Path) -> Row:
-    """Grade one submission in a new process, and end that process whatever it does."""
-    row = Row(str(path.relative_to(folder)))
-    ours, theirs = context.Pipe(duplex=False)
-    with TemporaryDirectory() as home:
-        process = context.Process(target=_child, args=(path.resolve(), home, limits, theirs))
+def shown(path: Path, folder: Path) -> str:
+    """Return the name of a submission below the graded folder; a zip may hold any bytes."""
+    return plain(os.fsencode(path.relative_to(folder)).decode("utf-8", "backslashreplace"))
+
+
+def _grade_one(
+    context: Any, folder: Path, limits: Limits, path: Path, stopped: threading.Event
+) -> Row:
+    """Grade a copy of a submission in a new process, and end that process whatever it does."""
+    row = Row(shown(path, folder))
+    with TemporaryDirectory() as private:
+        home = Path(private, "home")
+        home.mkdir()
+        try:
+            copy = path if path.is_dir() else Path(shutil.copy(path, private))
+        except OSError as error:
+            row.problem = f"it cannot be read: {error.strerror}"
+            return row
+        ours, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=_child, args=(copy, str(home), limits, theirs))
         process.start()
         theirs.close()  # so that its end closes the pipe
         try:
-            _follow(ours, row, limits.seconds)
+            _follow(ours, process.pid, row, limits, stopped)
         finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # and what it has left behind
             process.kill()
             process.join()
+            ours.close()
     return row
 
 
-def _follow(messages: Connection, row: Row, seconds: float) -> None:
+def _follow(
+    ours: Connection, process: int, row: Row, limits: Limits, stopped: threading.Event
+) -> None:
     """Fill in the row as the process reports, so that what came before an accident counts."""
     row.problem = "its process broke off: it ran out of memory, or ended Python"
-    with contextlib.suppress(EOFError):
-        messages.recv()  # it has begun, and so does its time
-        until = time.monotonic() + seconds
-        while messages.poll(max(0.0, until - time.monotonic())):
-            attribute, value = messages.recv()
-            if attribute == "exercises":
-                row.exercises |= value
-            else:
-                setattr(row, attribute, value)
-            if attribute == "problem":
+    until = time.monotonic() + START
+    lines = _lines(ours)
+    while time.monotonic() < until and not stopped.is_set():
+        if _resident(process) > limits.memory:
+            row.problem = f"it used more than {limits.memory:g} GiB of memory"
+            return
+        try:
+            message = json.loads(next(lines) or "null")
+            if message == "begun":
+                until = time.monotonic() + limits.seconds
+            elif message is not None and row.take(message):
                 return
-        row.problem = f"did not end within {seconds:g} seconds"
+        except StopIteration:
+            return
+        except ValueError:  # no JSON, or not what a row holds
+            row.problem = "its process sent something that is no result"
+            return
+    row.problem = (
+        "stopped" if stopped.is_set() else f"did not end within {limits.seconds:g} seconds"
+    )
+
+
+def _lines(ours: Connection) -> Iterator[bytes]:
+    """Yield what comes through a pipe, line by line, and nothing where a glance finds nothing."""
+    buffer, size = b"", 0
+    while True:
+        if not wait([ours], GLANCE):
+            yield b""
+            continue
+        chunk = os.read(ours.fileno(), 2**16)
+        size += len(chunk)
+        if not chunk:
+            return
+        if size > SAID:
+            raise ValueError
+        *lines, buffer = (buffer + chunk).split(b"\n")
+        yield from lines
+
+
+def _resident(process: int) -> float:
+    """Return how much memory a process holds in GiB, shared memory too; 0 where nobody knows."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
 
 
 def _child(path: Path, home: str, limits: Limits, messages: Connection) -> None:
     """Grade a submission; the last message is the problem, empty if there is none."""
-    messages.send("begun")
+    os.setsid()  # so that all that it starts can be ended with it
+    # What else is open belongs to the process that makes all others.
+    os.closerange(3, messages.fileno())
+    os.closerange(messages.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+
+    def send(message: Any) -> None:
+        os.write(messages.fileno(), json.dumps(message).encode() + b"\n")
+
+    send("begun")
     try:
-        _report(path, home, limits, messages)
+        _report(path, home, limits, send)
     except (SubmissionError, OSError) as error:
-        messages.send(("problem", str(error)))
+        send({"problem": str(error)})
     else:
-        messages.send(("problem", ""))
+        send({"problem": ""})
 
 
-def _report(path: Path, home: str, limits: Limits, messages: Connection) -> None:
+def _report(path: Path, home: str, limits: Limits, send: Any) -> None:
     """Send what is found out, as soon as it is."""
     submission = read(path)
-    messages.send(("lesson", submission.lesson))
-    messages.send(("of", len(submission.exercises)))
+    send({"lesson": submission.lesson, "of": len(submission.exercises)})
     confine(home, limits)
-    for name, feedback in submission.check():
+
+    def report(name: str, feedback: Feedback) -> None:
         lesson = submission.exercises[name].task.lesson
-        messages.send(("exercises", {name: _described(lesson, feedback)}))
+        send({"exercises": {name: _described(lesson, feedback)}})
+
+    submission.check(report, limits.seconds * CELL)
+    send({"failures": list(submission.failures)})
 
 
 def _described(lesson: str, feedback: Feedback) -> dict[str, Any]:

@@ -1,35 +1,39 @@
-"""The answers in a learner's notebook, found and run without running the rest of it.
+"""The answers in a learner's notebook, judged as its checks would judge them in a kernel.
 
-A lesson trains models and draws pictures, and a class hands in two hundred of them. What counts are
-the answers, so only those cells run that define an answer, and the cells that those need: by the
-names which they use and which earlier cells define. A ``my_transformer.py`` holds nothing but
-answers, of all lessons.
+A lesson trains models and draws pictures, and a class hands in two hundred of them. So what a
+learner has left as it was is run only where an answer needs it, by the names which cells use and
+define; all that the learner wrote or changed is run, in order. A ``my_transformer.py`` holds
+nothing but answers, of all lessons.
 """
 
-import ast
-import builtins
-import contextlib
+import re
 import symtable
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from transformer_course.checker import reports
+from transformer_course.checker.candidates import NOTHING
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
-from transformer_course.checker.sandbox import make_quotable
 from transformer_course.exercises import catalogues
+from transformer_course.grading import kernel
 from transformer_course.own import examine, sections
 from transformer_course.own.answer import global_names
 from transformer_course.own.file import FileError
 from transformer_course.own.location import NAME
+from transformer_course.syllabus import lessons_folder
 
-CATALOGUES = "transformer_course.exercises"
+CHECK = re.compile(r"(\w+)\.check\(")
+
+Report = Callable[[str, Feedback], None]
+"""Takes the name of an exercise, and what its check says."""
 
 
 class SubmissionError(ValueError):
@@ -38,43 +42,27 @@ class SubmissionError(ValueError):
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell: where it stands, counted from 1 among all cells, and its code."""
+    """A code cell: where it stands, counted from 1 among all cells, and its source."""
 
     number: int
     source: str
 
-    @cached_property
-    def code(self) -> str:
-        """The cell as Python, its magic commands turned into calls."""
-        return TransformerManager().transform_cell(self.source)
-
-    @cached_property
-    def tree(self) -> ast.Module | None:
-        """The parsed code, or None where it is no Python."""
-        try:
-            return ast.parse(self.code)
-        except (SyntaxError, ValueError):  # ValueError: null bytes
-            return None
-
-    def nodes(self) -> Iterator[ast.AST]:
-        """Yield every node of the parsed code."""
-        return ast.walk(self.tree) if self.tree else iter(())
-
-    def checks(self) -> Iterator[tuple[str, str]]:
-        """Yield exercise and expression of each ``exercise.NAME.check(EXPRESSION)``.
-
-        A lesson shows what the check says of a text; that is nobody's answer.
-        """
-        for node in self.nodes():
-            match node:
-                case ast.Call(_, [ast.Constant()]):
-                    continue
-                case ast.Call(ast.Attribute(ast.Attribute(attr=name), "check"), [expression]):
-                    yield name, ast.unparse(expression)
+    @property
+    def checks(self) -> list[str]:
+        """The names of what is checked here."""
+        return CHECK.findall(self.source)
 
     @cached_property
     def _table(self) -> symtable.SymbolTable | None:
-        return symtable.symtable(self.code, "cell", "exec") if self.tree else None
+        """The names in the cell; None where it is no Python, which running it will tell."""
+        first, _, rest = self.source.lstrip().partition("\n")
+        try:
+            code = TransformerManager().transform_cell(
+                rest if first.startswith("%%") else self.source
+            )
+            return symtable.symtable(code, "cell", "exec")
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
 
     @cached_property
     def defined(self) -> frozenset[str]:
@@ -85,20 +73,7 @@ class Cell:
     @cached_property
     def needed(self) -> frozenset[str]:
         """Global names that the cell uses, its functions and classes included."""
-        return (
-            frozenset(global_names(self._table)) - vars(builtins).keys()
-            if self._table
-            else frozenset()
-        )
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a check was last asked about: an expression, at a place among the code cells."""
-
-    exercise: Exercise
-    expression: Cell
-    place: int
+        return frozenset(global_names(self._table) if self._table else ())
 
 
 class Submission:
@@ -110,12 +85,15 @@ class Submission:
         The lesson's name, such as ``attention``.
     exercises
         The lesson's exercises by name.
+    failures
+        What went wrong in the cells that answers need, a sentence each, once they were run.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._cells = list(cells)
         self.lesson = _lesson(self._cells)
         self.exercises = catalogues()[self.lesson]
+        self.failures: list[str] = []
 
     @classmethod
     def read(cls, path: Path) -> "Submission":
@@ -141,45 +119,66 @@ class Submission:
             raise SubmissionError("this is not a notebook, or a damaged one") from None
         return cls(code)
 
-    def check(self) -> Iterator[tuple[str, Feedback]]:
-        """Run what the answers need, in its order; yield what each exercise's check says.
+    def check(self, report: Report, seconds: float) -> None:
+        """Run the notebook in order, and report what each check says as soon as it is known.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If the run is stopped. Nothing else that a cell does is raised.
+        Where several checks of an exercise ran, the best one is reported last. An exercise without
+        a check is judged by what bears its name in the end.
+
+        Parameters
+        ----------
+        report
+            Called with the name of an exercise and its feedback, perhaps more than once.
+        seconds
+            How long each cell may run.
         """
-        answers = sorted(map(self._answer, self.exercises.values()), key=lambda a: a.place)
-        wanted = set().union(*(self._needs(a.expression, a.place) for a in answers))
-        namespace: dict[str, Any] = {"__name__": "__main__"}
-        done = 0
-        for answer in answers:
-            for number in range(done, answer.place):
-                if number in wanted:
-                    _run(self._cells[number], namespace)
-            done = answer.place
-            yield answer.exercise.name, _judge(answer, namespace)
+        heard: dict[str, Feedback] = {}
 
-    def _answer(self, exercise: Exercise) -> Answer:
-        """Return what the notebook last has checked; without a check, what bears the name."""
-        answer = Answer(exercise, Cell(0, exercise.name), len(self._cells))
-        for place, cell in enumerate(self._cells, start=1):
-            for name, expression in cell.checks():
-                if name == exercise.name:
-                    answer = Answer(exercise, Cell(cell.number, expression), place)
-        return answer
+        def hear(name: str, feedback: Feedback) -> None:
+            if name not in heard or not heard[name].passed:
+                heard[name] = feedback
+                report(name, feedback)
 
-    def _needs(self, user: Cell, place: int) -> set[int]:
-        """Return which of the cells before ``place`` define what a cell uses, and so on."""
-        found: set[int] = set()
-        waiting = [(name, place) for name in user.needed]
+        def checked(exercise: Exercise, candidate: Any = NOTHING) -> Feedback:
+            feedback = exercise.judge(candidate)
+            # A lesson shows what the check says of a text; that is nobody's answer.
+            if self.exercises.get(exercise.name) is exercise and not isinstance(candidate, str):
+                hear(exercise.name, feedback)
+            return feedback
+
+        shell = kernel.start()
+        needed = self._needed()
+        # Not its own `check`: that would put the answer into a my_transformer.py.
+        with mock.patch.object(Exercise, "check", checked):
+            for place, cell in enumerate(self._cells):
+                if place in needed or cell.source.strip() not in _shipped():
+                    errors = kernel.run(shell, cell.source, seconds)
+                    self._note(cell, errors, place in needed)
+        for name, exercise in self.exercises.items():
+            if name in heard:
+                continue
+            missing = reports.missing(exercise.task, NameError(f"name '{name}' is not defined"))
+            found = name in shell.user_ns
+            hear(name, exercise.judge(shell.user_ns[name]) if found else missing)
+
+    def _note(self, cell: Cell, errors: Sequence[BaseException], needed: bool) -> None:
+        for error in errors:
+            if needed or isinstance(error, ModuleNotFoundError):
+                self.failures.append(f"cell {cell.number}: {type(error).__name__}: {error}")
+
+    def _needed(self) -> set[int]:
+        """Return the places of all checks, and of cells that define what they use, and so on."""
+        end = len(self._cells)
+        found = {place for place, cell in enumerate(self._cells) if cell.checks}
+        waiting = [(name, place) for place in found for name in self._cells[place].needed]
+        waiting += [(name, end) for name in self.exercises]
         while waiting:
-            name, end = waiting.pop()
-            cells = (n for n in range(end - 1, -1, -1) if name in self._cells[n].defined)
-            number = next(cells, None)
-            if number is not None and number not in found:
-                found.add(number)
-                waiting += [(other, number) for other in self._cells[number].needed]
+            name, before = waiting.pop()
+            places = (n for n in range(before - 1, -1, -1) if name in self._cells[n].defined)
+            place = next(places, None)
+            if place is not None and place not in found:
+                found.add(place)
+                waiting += [(other, place) for other in self._cells[place].needed]
         return found
 
 
@@ -192,23 +191,24 @@ class OwnFile:
         ``my_transformer``.
     exercises
         The exercise of each part by its name.
+    failures
+        Always empty: a file that does not run is refused.
     """
 
     lesson = "my_transformer"
+    failures: Sequence[str] = ()
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.exercises = {name: catalogues()[of][name] for name, of in sections.parts().items()}
 
-    def check(self) -> Iterator[tuple[str, Feedback]]:
-        """Run the file; yield what each check says of a part that the learner wrote.
+    def check(self, report: Report, seconds: float) -> None:
+        """Run the file, and report what the check says of each part that the learner wrote.
 
         Raises
         ------
         SubmissionError
             If it is no such file, or does not run.
-        KeyboardInterrupt
-            If the run is stopped.
         """
         try:
             module = examine.load(self._path)
@@ -216,7 +216,7 @@ class OwnFile:
             raise SubmissionError(str(error)) from None
         for row in examine.rows(self._path, module):
             if row.feedback is not None:
-                yield row.name, row.feedback
+                report(row.name, row.feedback)
 
 
 def read(path: Path) -> Submission | OwnFile:
@@ -228,36 +228,30 @@ def read(path: Path) -> Submission | OwnFile:
         As for :meth:`Submission.read`; what is wrong with a ``my_transformer.py`` comes to light
         when it is run.
     """
-    return OwnFile(path) if path.suffix == ".py" and path.is_file() else Submission.read(path)
+    is_own = path.suffix.lower() == ".py" and path.is_file()
+    return OwnFile(path) if is_own else Submission.read(path)
 
 
 def _lesson(cells: Sequence[Cell]) -> str:
+    """Return the lesson whose exercises are imported; of several, the one that is checked most."""
     known = catalogues()
-    imports = (
-        alias.name
-        for cell in cells
-        for node in cell.nodes()
-        if isinstance(node, ast.ImportFrom) and node.module == CATALOGUES
-        for alias in node.names
-    )
-    lesson = next((name for name in imports if name in known), None)
-    if lesson is None:
+    text = "\n".join(cell.source for cell in cells)
+    lessons = [name for name in dict.fromkeys(_imported(text)) if name in known]
+    if not lessons:
         raise SubmissionError("this is no lesson of the course: no cell imports its exercises")
-    return lesson
+    checked = set(CHECK.findall(text))
+    return max(lessons, key=lambda lesson: len(checked & known[lesson].keys()))
 
 
-def _run(cell: Cell, namespace: dict[str, Any]) -> None:
-    """Run a cell as far as it goes: what it defined before an error can still be checked."""
-    file = f"cell {cell.number}"
-    make_quotable(cell.code, file)
-    with contextlib.suppress(Exception, SystemExit):
-        exec(compile(cell.code, file, "exec", dont_inherit=True), namespace)
+def _imported(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if "transformer_course.exercises" in line:
+            yield from re.findall(r"\w+", line.partition("transformer_course.exercises")[2])
 
 
-def _judge(answer: Answer, namespace: dict[str, Any]) -> Feedback:
-    try:
-        candidate = eval(answer.expression.code, namespace)
-    except Exception as error:
-        return reports.missing(answer.exercise.task, error)
-    # Not `check`: that would put the answer into a my_transformer.py, and say so.
-    return answer.exercise.judge(candidate)
+@cache
+def _shipped() -> frozenset[str]:
+    """Return the code cells of all lessons as they were given out."""
+    lessons = (nbformat.read(path, as_version=4) for path in lessons_folder().glob("*.ipynb"))
+    cells = (cell for lesson in lessons for cell in lesson.cells)
+    return frozenset(cell.source.strip() for cell in cells if cell.cell_type == "code")

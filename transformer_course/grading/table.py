@@ -4,13 +4,17 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from transformer_course.checker.comparison import short
 from transformer_course.checker.feedback import Verdict
-from transformer_course.grading.limits import Limits
+
+LONGEST = 10_000  # characters of a text that a submission may have made
+FORMULA = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
+ANSWER = {"lesson", "verdict", "mistakes", "finding", "computed", "feedback"}
 
 
 @dataclass
@@ -30,6 +34,8 @@ class Row:
         ``mistakes`` (names of those recognised), ``finding`` (in one sentence), ``computed`` (equal
         for answers that no mistake explains and that compute the same) and ``feedback`` (all words
         that the learner sees).
+    failures
+        What went wrong in cells that answers need, a sentence each.
     problem
         Why the submission could not be graded, or not to its end; empty if it could.
     """
@@ -38,7 +44,32 @@ class Row:
     lesson: str = ""
     of: int = 0
     exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
     problem: str = ""
+
+    def take(self, message: Any) -> bool:
+        """Take in what the process of a submission says, and return whether that was the last.
+
+        Whatever a submission does in its process, it can say nothing else than what a row holds.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        match message:
+            case {"lesson": str(lesson), "of": int(of)}:
+                self.lesson, self.of = plain(lesson), of
+            case {"exercises": dict(answers)}:
+                self.exercises |= {plain(name): _answer(each) for name, each in answers.items()}
+            case {"failures": list(failures)}:
+                self.failures = [plain(each) for each in failures]
+            case {"problem": str(problem)}:
+                self.problem = plain(problem)
+                return True
+            case _:
+                raise ValueError("a row holds nothing like that")
+        return False
 
     @property
     def solved(self) -> int:
@@ -55,6 +86,27 @@ class Row:
         """What is wrong with each wrong answer: its recognised mistakes, or the first sentence."""
         wrong = {n: e for n, e in self.exercises.items() if e["verdict"] == Verdict.WRONG.value}
         return [f"{name}: {e['finding']}" for name, e in wrong.items()]
+
+
+def _answer(said: Any) -> dict[str, Any]:
+    match said:
+        case {"verdict": str(verdict), "mistakes": list(mistakes), **texts}:
+            Verdict(verdict)
+            texts = {name: plain(text) for name, text in texts.items()}
+            answer = {"verdict": verdict, "mistakes": [plain(m) for m in mistakes]} | texts
+            if answer.keys() == ANSWER:
+                return answer
+    raise ValueError("an answer holds nothing like that")
+
+
+def plain(text: Any) -> str:
+    """Return a text that can be printed and written: cut, other characters than words escaped."""
+    if not isinstance(text, str):
+        raise ValueError("a text is wanted")
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in cut
+    )
 
 
 def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
@@ -112,22 +164,44 @@ def table(rows: Sequence[Row]) -> pd.DataFrame:
             "solved": row.solved,
             "of": row.of,
             "findings": "; ".join(row.findings),
+            "failures": "; ".join(row.failures),
             "problem": row.problem,
         }
         for row in rows
     )
 
 
+def to_csv(rows: Sequence[Row]) -> str:
+    """Return the table for a spreadsheet: marked as UTF-8, and no cell a formula."""
+    texts = table(rows).map(lambda cell: f"'{cell}" if str(cell).startswith(FORMULA) else cell)
+    return "\ufeff" + texts.to_csv(index=False)
+
+
 def on_screen(rows: Sequence[Row]) -> str:
     """Return the table in columns that begin at the left, long texts cut."""
     texts = table(rows).astype(str)
-    for column in ("findings", "problem"):
+    for column in ("findings", "failures", "problem"):
         texts[column] = texts[column].map(short)
     aligned = texts.apply(lambda column: column.str.ljust(column.str.len().max()))
     return aligned.to_string(index=False, justify="left")
 
 
-def to_json(rows: Sequence[Row], limits: Limits) -> str:
-    """Return all that is known, with the feedback that each learner would see."""
-    content = {"limits": asdict(limits), "submissions": [asdict(row) for row in rows]}
-    return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+def to_line(row: Row) -> str:
+    """Return all that is known about a submission, with the feedback that its learner would see."""
+    return json.dumps(asdict(row), ensure_ascii=False) + "\n"
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a file of such lines; one that was broken off counts for nothing.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith("\n")]
+    try:
+        return [Row(**json.loads(line)) for line in whole]
+    except (TypeError, ValueError):
+        raise ValueError(f"{path} holds no rows of an earlier grading.") from None

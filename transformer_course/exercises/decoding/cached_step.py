@@ -400,3 +400,27 @@ cached_step.mistake(
     observed="From the second step on there are more values than keys.",
     change="Join the keys as well: `torch.cat([old_key, key], dim=1)`.",
 )
+cached_step.mistake(
+    "the new key is put behind the stored values too",
+    edits=[("torch.cat([old_value, value], dim=1)", "torch.cat([old_value, key], dim=1)")],
+    observed="The first step is right, all later ones are wrong.",
+    change="Join values to values: `torch.cat([old_value, value], dim=1)`.",
+)
+cached_step.mistake(
+    "the positions are counted from 1",
+    edits=[("decoder.embed(token, position)", "decoder.embed(token, position + 1)")],
+    observed="The first step is wrong already: its token gets the position of the second.",
+    change="The first token has position 0: count on after `decoder.embed`.",
+)
+cached_step.mistake(
+    "nothing goes around the cross-attention",
+    edits=[
+        (
+            "x + model.fused_attention(layer.cross_query(x)",
+            "model.fused_attention(layer.cross_query(x)",
+        )
+    ],
+    observed="What the tokens before say is lost: a layer's vector is nothing but what it found in "
+    "the memory.",
+    change="Add it: `x = x + model.fused_attention(layer.cross_query(x), ...)`.",
+)

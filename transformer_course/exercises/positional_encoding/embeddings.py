@@ -275,3 +275,9 @@ Embeddings.mistake(
     "that bound, so that your vectors start with 0.58 instead of 1.",
     change="Draw from a normal distribution: `nn.init.normal_(..., std=d_model**-0.5)`.",
 )
+Embeddings.mistake(
+    "the factor is d_model / 2: brackets are missing around the exponent",
+    edits=[("math.sqrt(self.table.embedding_dim)", "(self.table.embedding_dim**1 / 2)")],
+    observed="`d_model ** 1 / 2` is half of d_model: Python takes the power before it divides.",
+    change="Write `d_model ** 0.5`, or `math.sqrt(d_model)`.",
+)

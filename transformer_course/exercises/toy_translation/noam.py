@@ -184,3 +184,9 @@ noam.mistake(
     observed="Step 1 divides by 0: you subtract 1 from the step.",
     change="Steps already count from 1: use `step` as it is.",
 )
+noam.mistake(
+    "brackets are missing around the exponent -1/2",
+    edits=[("step**-0.5", "step**-1 / 2")],
+    observed="`step ** -1 / 2` is half of 1 / step: Python takes the power before it divides.",
+    change="Write `step ** -0.5`.",
+)
