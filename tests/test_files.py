@@ -1,4 +1,5 @@
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -6,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_course.files import atomic_write
+from transformer_course.files import atomic_write, sweep
 
 
 @pytest.fixture
@@ -96,3 +97,16 @@ def test_read_only_folder_is_named(old: Path) -> None:
         old.parent.chmod(0o755)
     assert caught.value.filename == str(new)
     assert_untouched(old)
+
+
+def test_what_a_killed_writer_left_is_swept(old: Path) -> None:
+    hidden = old.with_name(".hidden.tmp")
+    hidden.touch()
+    with atomic_write(old) as temporary:
+        left = Path(shutil.copy(__file__, temporary))
+        temporary.with_name(f"{temporary.name}.copy").touch()
+        sweep(old.parent)
+        assert not left.exists()
+        temporary.write_text("new")
+    copy = temporary.with_name(f"{temporary.name}.copy")
+    assert set(old.parent.iterdir()) == {old, hidden, copy}

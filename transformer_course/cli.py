@@ -8,6 +8,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -24,20 +25,22 @@ from transformer_course.workspace.update import DEFAULT
 # What needs PyTorch is imported where it is used: it takes seconds, which `lab` does not wait for.
 if TYPE_CHECKING:
     from transformer_course.translation.training.runs import Run
-    from transformer_course.translation.training.trainer import MakeLoss
+    from transformer_course.translation.training.trainer import MakeLoss, Trainer
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
 SETTINGS = ("steps", "minutes", "seed", "precision")
 LINES_AT_ONCE = 1000
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
     It is 0 if all is done, 1 if the doctor has advice, 2 if something went wrong that the user can
-    mend, 130 after Ctrl-C.
+    mend, 130 after Ctrl-C, also where a training saved what it had learned.
     """
+    _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     arguments, behind = _split_off(arguments)
     options = _parser().parse_args(arguments)
@@ -54,13 +57,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         print("transformer-course: interrupted.", file=sys.stderr)
-        return 130  # 128 + SIGINT, as shells count
+        return INTERRUPTED
     except USER_ERRORS as error:
         if options.debug:
             raise
         print(f"transformer-course: {_sentence(error)}", file=sys.stderr)
         return 2
     return status
+
+
+def _open_closed_streams() -> None:
+    """Let the null device stand in for standard streams that are closed: Python has None there."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            null = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115, it stays open
+            setattr(sys, name, null)
 
 
 def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -73,8 +84,9 @@ def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _sentence(error: Exception) -> str:
     """Return the error's message in one line."""
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror is not None:
+        # Files come with their names.
+        return f"{error.filename or 'standard input or output'}: {error.strerror}."
     return " ".join(str(error).split())
 
 
@@ -103,8 +115,9 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
     train.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
-    train.add_argument("--steps", type=int, help="updates of the weights")
-    train.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
+    length = train.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=int, help="updates of the weights")
+    length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
     train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
 
@@ -122,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)
     score.add_argument("checkpoint", type=Path, help="the folder that train wrote")
-    score.add_argument("--split", default="test", help="split of the corpus it was trained on")
+    score.add_argument("--split", help="split of the corpus it was trained on; test if not given")
     score.add_argument("--source", type=Path, help="source text, instead of --split")
     score.add_argument("--reference", type=Path, help="its translation, line by line")
     score.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
@@ -170,9 +183,9 @@ def _lab(options: argparse.Namespace) -> None:
     open_lab(options.folder, options.behind)
 
 
-def _train(options: argparse.Namespace) -> None:
+def _train(options: argparse.Namespace) -> int:
     from transformer_course.translation.training.data_parallel import join_world
-    from transformer_course.translation.training.runs import Run, make_output_folder
+    from transformer_course.translation.training.runs import Run, check_is_new, sole_training
 
     with join_world() as world:
         if options.resume:
@@ -180,23 +193,36 @@ def _train(options: argparse.Namespace) -> None:
             run = Run.read(options.output)
         else:
             run = _requested_run(options)
+            if world.is_first:
+                check_is_new(options.output)
         make_loss = _loss_by_own_model(options)
-        if world.is_first and not options.resume:
-            make_output_folder(options.output)
-            _keep_model(options)
         with world.first_alone():
             corpus = run.load_corpus()
         trainer = run.trainer(options.output, corpus, world, make_loss)
-        if options.resume:
-            trainer.resume(options.output)
         facts = trainer.facts() | {"left_out": corpus.left_out}
-        if world.is_first:
-            print(f"transformer-course: {_summary(facts)}", file=sys.stderr)
-            run.write(options.output, **facts)
-        result = trainer.train()[-1]
-        if world.is_first:
-            run.write(options.output, **facts, result=result)
-            print(f"{options.output}: {json.dumps(result)}")
+        with sole_training(options.output) if world.is_first else nullcontext():
+            _begin(options, trainer)
+            if world.is_first:
+                print(f"transformer-course: {_summary(facts)}", file=sys.stderr)
+                run.write(options.output, **facts)
+            result = trainer.train()[-1]
+            if world.is_first:
+                run.write(options.output, **facts, result=result)
+                print(f"{options.output}: {json.dumps(result)}")
+    return INTERRUPTED if trainer.stopped else 0
+
+
+def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
+    """Go on where the run in the folder stopped, or take the folder for a new run."""
+    from transformer_course.translation.training import state
+    from transformer_course.translation.training.runs import check_is_new
+
+    if options.resume:
+        if state.is_there(options.output):  # else it was killed before it could write any
+            trainer.resume(options.output)
+    elif trainer.world.is_first:
+        check_is_new(options.output)  # again: another training may have been quicker
+        _keep_model(options)
 
 
 def _loss_by_own_model(options: argparse.Namespace) -> "MakeLoss | None":
@@ -270,11 +296,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> None:
+    from transformer_course.own import examine
     from transformer_course.own.export import exported
 
     if options.file.exists():
         raise ValueError(f"{options.file} is there already: name a new file.")
-    write_text(options.file, exported(options.model.read_text(encoding="utf-8")))
+    write_text(options.file, exported(examine.read(options.model)))
     print(f"{options.file}: needs torch alone; python {options.file} SOURCE TARGET trains it.")
 
 
@@ -286,6 +313,10 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     if (options.source is None) != (options.reference is None):
         raise ValueError("--source and --reference belong together: give both files or neither.")
+    of_the_run = _given(options, ("split", "data"))
+    if options.source and of_the_run:
+        names = ", ".join(f"--{name}" for name in of_the_run)
+        raise ValueError(f"--source takes the place of the run's own text; leave out {names}.")
     translator = Translator.load(options.checkpoint)
     if options.source:
         pairs, blank = read_pairs(options.source, options.reference)
@@ -293,22 +324,29 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:
         run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
-        pairs = run.load_corpus().split(options.split)
+        pairs = run.load_corpus().split(options.split or "test")
     scores = evaluate(translator, pairs, options.beam)
     print(json.dumps(scores, ensure_ascii=False, indent=1))
 
 
-def _translate(options: argparse.Namespace) -> None:
+def _translate(options: argparse.Namespace) -> int:
     from transformer_course.translation.translator import Translator
 
     translator = Translator.load(options.checkpoint)
     lines = iter(options.sentences) if options.sentences else _standard_input()
+    done = left_out = 0
     # disable=None shows it in a terminal only.
     with tqdm(unit="line", desc="translating", leave=False, disable=None) as bar:
         while chunk := list(islice(lines, LINES_AT_ONCE)):
+            faults = translator.faults(chunk)
+            for place, fault in faults.items():
+                chunk[place] = ""  # its translation is blank: the lines after it keep their numbers
+                tqdm.write(f"transformer-course: line {done + place + 1} {fault}", file=sys.stderr)
             for translation in translator.translate(chunk, beam=options.beam):
                 print(translation)
             bar.update(len(chunk))
+            done, left_out = done + len(chunk), left_out + len(faults)
+    return 2 if left_out else 0
 
 
 def _publish(options: argparse.Namespace) -> None:

@@ -1,10 +1,14 @@
 """Files that are whole or not there at all."""
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+TEMPORARY = re.compile(r"\..+\.\d+\.\d+\.tmp")
+"""The names of :func:`atomic_write`'s temporary files."""
 
 
 @contextmanager
@@ -32,6 +36,13 @@ def atomic_write(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files of killed writers; only for who alone writes to the folder."""
+    for path in folder.iterdir():
+        if TEMPORARY.fullmatch(path.name):
+            path.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from transformer_course import cli
+from transformer_course.translation.checkpoints import read_tensors, write_tensors
 from transformer_course.translation.translator import Translator
 
 SCRIPT = Path(sys.executable).with_name("transformer-course")
@@ -26,6 +27,18 @@ def test_damaged_checkpoint(
     whole = (folder / damaged).read_bytes()
     (folder / damaged).write_bytes(whole[: len(whole) // 2])
     assert f"{damaged} is damaged" in fails("translate", folder, "the cat")
+
+
+@pytest.mark.parametrize("command", [("translate", "the cat"), ("evaluate",)])
+def test_weights_that_are_not_finite(
+    fails: Callable[..., str], trained: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    folder = Path(shutil.copytree(trained, tmp_path / "out"))
+    tensors, _ = read_tensors(folder / "model.safetensors")
+    next(iter(tensors.values())).view(-1)[0] = float("nan")
+    write_tensors(folder / "model.safetensors", tensors, {})
+    error = fails(command[0], folder, *command[1:])
+    assert f"{folder / 'model.safetensors'} holds numbers that are not finite" in error
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ def test_evaluate_takes_other_texts(run: Run, trained: Path, texts: tuple[Path, 
         (["--split", "tset"], "no split 'tset'; use one of train, dev, test, test_combinations"),
         (["--source", "a.en"], "give both files or neither"),
         (["--reference", "a.fr"], "give both files or neither"),
+        (["--source", "a.en", "--reference", "a.fr", "--split", "test"], "leave out --split"),
+        (["--source", "a.en", "--reference", "a.fr", "--data", "d"], "leave out --data"),
         (["--source", "no-such.en", "--reference", "a.fr"], "no-such.en: No such file"),
     ],
 )

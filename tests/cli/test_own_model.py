@@ -85,7 +85,8 @@ def test_missing_file_is_said(fails: Fails, tmp_path: Path) -> None:
     assert "nowhere.py: No such file" in fails("check", tmp_path / "nowhere.py")
     path = tmp_path / "latin.py"
     path.write_bytes("# é".encode("latin-1"))
-    assert "is not UTF-8 text" in fails("check", path)
+    assert "latin.py is not UTF-8 text" in fails("check", path)
+    assert "latin.py is not UTF-8 text" in fails("export", tmp_path / "new.py", "--model", path)
 
 
 def test_export_writes_a_file_that_needs_torch_alone(

@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights
+from transformer_course import cli
+from transformer_course.translation.corpora import multi30k
 from transformer_course.translation.training import runs
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.trainer import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator
 
 FILES = {"config.json", "metrics.csv", "model.safetensors", "run.json", "training.safetensors"}
+
+
+def names(folder: Path) -> set[str]:
+    """Return the names of the files in a run's folder; Windows has no lock there afterwards."""
+    return {path.name for path in folder.iterdir()} - {runs.LOCK_FILE}
 
 
 def test_train_writes_a_checkpoint_and_says_how_it_went(run: Run, tmp_path: Path) -> None:
@@ -24,7 +31,7 @@ def test_train_writes_a_checkpoint_and_says_how_it_went(run: Run, tmp_path: Path
     assert status == 0
     assert error.startswith("transformer-course: 12 sentence pairs, ")
     assert "float32 on cpu" in error
-    assert {path.name for path in folder.iterdir()} == FILES
+    assert names(folder) == FILES
     result = json.loads(output.removeprefix(f"{folder}: "))
     assert result["step"] == 3
     stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -58,8 +65,13 @@ def test_minutes_replace_steps(run: Run, tmp_path: Path) -> None:
     assert time.perf_counter() - start < 20
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_training_is_resumed_to_the_bit(
-    run: Run, tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run,
+    tmp_path: Path,
+    trained: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
 ) -> None:
     folder = tmp_path / "out"
     update = Trainer.update
@@ -67,12 +79,12 @@ def test_interrupted_training_is_resumed_to_the_bit(
     def update_and_interrupt(trainer: Trainer, batch: object) -> None:
         update(trainer, batch)
         if trainer.step == 3:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "update", update_and_interrupt)
         status, output, _ = run("train", "--corpus", "toy", "--output", folder)
-    assert status == 0
+    assert status == 130
     assert "Stopped at step 3" in output
     command = json.loads((folder / "run.json").read_text())["command"]
 
@@ -83,6 +95,107 @@ def test_interrupted_training_is_resumed_to_the_bit(
     stored = json.loads((folder / "run.json").read_text())
     assert stored["command"] == command
     assert stored["result"]["step"] == RECIPE.training.steps
+
+
+def test_second_training_of_a_folder_is_refused(
+    run: Run, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    refusals = []
+    update = Trainer.update
+
+    def update_and_try_another(trainer: Trainer, batch: object) -> None:
+        update(trainer, batch)
+        with monkeypatch.context() as patch:
+            patch.setattr(Trainer, "update", update)
+            refusals.append(fails("train", "--resume", "--output", folder))
+
+    monkeypatch.setattr(Trainer, "update", update_and_try_another)
+    assert run("train", "--steps", "2", "--output", folder)[0] == 0
+    assert len(refusals) == 2
+    assert all("another training writes to" in refusal for refusal in refusals)
+
+
+def test_two_trainings_into_one_new_folder(
+    run: Run, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find it empty; while one still reads its text, the other trains to the end."""
+    folder = tmp_path / "out"
+    load_corpus = runs.Run.load_corpus
+
+    def load_slowly(of: runs.Run) -> object:
+        monkeypatch.setattr(runs.Run, "load_corpus", load_corpus)
+        assert run("train", "--seed", "1", "--output", folder)[0] == 0
+        return of.load_corpus()
+
+    monkeypatch.setattr(runs.Run, "load_corpus", load_slowly)
+    assert "is not empty" in fails("train", "--seed", "2", "--output", folder)
+    assert runs.Run.read(folder).recipe.training.seed == 1
+
+
+def test_text_that_changed_does_not_resume(
+    run: Run, fails: Callable[..., str], tmp_path: Path, texts: tuple[Path, Path]
+) -> None:
+    """Lines in another order leave all sizes as they were; a word less does not."""
+    source, target = texts
+    folder = tmp_path / "out"
+    files = ("--corpus", "files", "--source", source, "--target", target)
+    assert run("train", *files, "--steps", "2", "--output", folder)[0] == 0
+    lines = target.read_text(encoding="utf-8")
+    for changed in ("".join(reversed(lines.splitlines(keepends=True))), lines.replace("dort", "")):
+        target.write_text(changed, encoding="utf-8")
+        assert "run on another text" in fails("train", "--resume", "--output", folder)
+    target.write_text(lines, encoding="utf-8")
+    assert run("train", "--resume", "--output", folder)[0] == 0
+
+
+def test_run_killed_before_its_first_checkpoint_begins_anew(
+    run: Run, tmp_path: Path, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(_trainer: Trainer, _folder: Path) -> None:
+        raise SystemExit
+
+    folder = tmp_path / "out"
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Trainer, "save", kill)
+        run("train", "--output", folder)
+    assert names(folder) == {"run.json"}
+    assert run("train", "--resume", "--output", folder)[0] == 0
+    assert_same_weights(folder, trained)
+
+
+def test_what_killed_writers_left_is_swept(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    left = folder / ".run.json.17.4711.tmp"
+    left.touch()
+    assert run("train", "--steps", "1", "--output", folder)[0] == 0
+    assert not left.exists()
+    left.touch()
+    assert run("train", "--resume", "--output", folder)[0] == 0
+    assert names(folder) == FILES
+
+
+def test_steps_and_minutes_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", "--steps", "5", "--minutes", "1", "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(arguments)
+    assert "--minutes: not allowed with argument --steps" in capsys.readouterr().err
+
+
+def test_failed_download_leaves_no_folders(
+    fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    monkeypatch.setattr(multi30k, "MIRRORS", ["http://127.0.0.1:9"])  # nobody listens there
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    folder = tmp_path / "runs" / "out"
+    train = ("train", "--corpus", "multi30k", "--data", data, "--output", folder)
+    assert "train.en.gz could not be downloaded" in fails(*train)
+    assert list(tmp_path.rglob("*")) == [data]
 
 
 def test_second_interrupt_ends_the_command(
@@ -125,7 +238,7 @@ def test_requests_that_make_no_sense(
     assert not folder.exists()
 
 
-def test_mistake_in_the_texts_leaves_a_folder_that_can_be_used_again(
+def test_mistake_in_the_texts_leaves_no_folder(
     run: Run, fails: Callable[..., str], tmp_path: Path, texts: tuple[Path, Path]
 ) -> None:
     source, target = texts
@@ -140,6 +253,7 @@ def test_mistake_in_the_texts_leaves_a_folder_that_can_be_used_again(
     assert "train.fr is not UTF-8 text" in fails(*train, *files)
     target.write_text(lines.replace("dort", "dort " * 12), encoding="utf-8")
     assert "has 14 tokens; this translator reads at most 11 at once" in fails(*train, *files)
+    assert not (tmp_path / "out").exists()
     target.write_text(lines, encoding="utf-8")
     assert run(*train, *files)[0] == 0
 
@@ -178,10 +292,10 @@ def test_full_disk_leaves_no_half_file(
     full_disk: Callable[[int], AbstractContextManager[None]],
 ) -> None:
     folder = tmp_path / "out"
-    with full_disk(20_000):
+    with full_disk(10_000):
         error = fails("train", "--output", folder)
     assert "training.safetensors: File too large" in error
-    assert [path.name for path in folder.iterdir()] == ["run.json"]
+    assert names(folder) == {"run.json"}
 
 
 def test_divergence_is_one_sentence(

@@ -1,4 +1,6 @@
 import io
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -88,9 +90,53 @@ def test_translate_refuses_other_encodings(
     assert "standard input is not UTF-8 text" in fails("translate", trained)
 
 
-def test_translate_refuses_a_sentence_that_is_too_long(
-    fails: Callable[..., str], trained: Path
+def test_lines_that_are_too_long_are_named_and_the_others_translated(
+    run: Run,
+    trained: Path,
+    type_in: Callable[[bytes], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    error = fails("translate", trained, "the cat sleeps", "cat " * 12)
-    assert "begins with 'cat cat" in error
-    assert "has 12 tokens; this translator reads at most 11 at once" in error
+    monkeypatch.setattr(cli, "LINES_AT_ONCE", 4)
+    lines = ["the cat sleeps", "cat " * 12, "", "the dog eats", "the king sings", "cat " * 13]
+    type_in("\n".join(lines).encode())
+    status, output, error = run("translate", trained)
+    assert status == 2
+    readable = [lines[0], "", "", lines[3], lines[4], ""]
+    assert output.split("\n") == [*Translator.load(trained).translate(readable), ""]
+    reads = "tokens; this translator reads at most 11 at once. Split the sentence."
+    assert error.splitlines() == [
+        f"transformer-course: line 2 has 12 {reads}",
+        f"transformer-course: line 6 has 13 {reads}",
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell to close the streams with")
+@pytest.mark.parametrize(
+    ("streams", "status", "output", "error"),
+    [
+        ("<&-", 0, "", ""),
+        ("'the cat' >&-", 0, "", ""),
+        ("'the cat' <&- >&- 2>&-", 0, "", ""),
+        ("0>/dev/null", 2, "", "standard input or output: Bad file descriptor.\n"),
+    ],
+)
+def test_closed_streams_are_no_reason_for_a_traceback(
+    trained: Path, streams: str, status: int, output: str, error: str
+) -> None:
+    command = shlex.join(
+        [sys.executable, "-m", "transformer_course.cli", "translate", str(trained)]
+    )
+    done = subprocess.run(
+        f"{command} {streams}", shell=True, capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (status, output)
+    assert done.stderr.removeprefix("transformer-course: ") == error
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a full device")
+def test_full_disk_behind_the_output_is_one_sentence(trained: Path) -> None:
+    command = [sys.executable, "-m", "transformer_course.cli", "translate", trained, "the cat"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+    said = "transformer-course: standard input or output: No space left on device.\n"
+    assert (done.returncode, done.stderr) == (2, said)

@@ -4,14 +4,19 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from transformer_course.model import capture_attention
-from transformer_course.translation.checkpoints import CheckpointError
+from transformer_course.model import TransformerConfig, capture_attention
+from transformer_course.translation.checkpoints import (
+    CheckpointError,
+    read_tensors,
+    write_tensors,
+)
 from transformer_course.translation.corpora.batches import collate
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, SPECIAL_TOKENS
@@ -111,6 +116,9 @@ def test_sentence_may_be_as_long_as_the_model_reads_but_no_longer(
         translator.encode_pairs([SentencePair("cat " * 8, "le chat")])
     with pytest.raises(ValueError, match="begins with 'chat chat"):
         translator.encode_pairs([SentencePair("the cat", "chat " * 8)])
+    faults = translator.faults(["cat " * 8, "", "cat " * 7, "cat " * 9])
+    assert [fault.split(";")[0] for fault in faults.values()] == ["has 8 tokens", "has 9 tokens"]
+    assert list(faults) == [0, 3]
 
 
 def test_cross_attention_is_that_of_the_model(
@@ -266,6 +274,30 @@ def test_weights_of_another_configuration_are_refused(
 def test_odd_configuration_is_refused(checkpoint: Path, part: str | None, content: Any) -> None:
     change_config(checkpoint, part, content)
     with pytest.raises(CheckpointError, match=r"config\.json does not describe a translator"):
+        Translator.load(checkpoint)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(TransformerConfig)])
+def test_configuration_without_a_part_is_refused(checkpoint: Path, name: str) -> None:
+    """With other heads the weights fit as well, and translate into something else."""
+    config = json.loads((checkpoint / CONFIG_FILE).read_text(encoding="utf-8"))
+    del config["model"][name]
+    change_config(checkpoint, None, config)
+    with pytest.raises(CheckpointError, match=rf"config\.json does not.* \({name} is missing\)"):
+        Translator.load(checkpoint)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf"), 1e300])
+def test_weights_that_are_not_finite_are_refused(checkpoint: Path, number: float) -> None:
+    path = checkpoint / MODEL_FILE
+    tensors, _ = read_tensors(path)
+    name = "output.bias" if "output.bias" in tensors else min(tensors)
+    tensors[name] = tensors[name].double()  # 1e300 is finite there, and infinite in the model
+    tensors[name].view(-1)[2] = number
+    write_tensors(path, tensors, {})
+    with pytest.raises(
+        CheckpointError, match=rf"model\.safetensors holds .* not finite, in {name}"
+    ):
         Translator.load(checkpoint)
 
 

@@ -31,11 +31,15 @@ def load(path: Path) -> ModuleType:
     OSError
         If it cannot be read.
     """
+    return executed(read(path), path)
+
+
+def read(path: Path) -> str:
+    """Return the text of a learner's file; raise FileError if it is none, and OSError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise FileError(f"{path} is not UTF-8 text, so it is no my_transformer.py.") from None
-    return executed(text, path)
 
 
 def rows(path: Path, module: ModuleType) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """A model and its two tokenisers: sentences in, sentences out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ class Translator:
         languages: tuple[str, str],
         min_frequency: int = 1,
         seed: int = 0,
-        subwords: int | None = None,
+        subwords: int | bytes | None = None,
         **sizes: Any,
     ) -> "Translator":
         """Build an untrained translator: vocabularies from the pairs, random weights.
@@ -80,13 +80,15 @@ class Translator:
         seed
             Determines the weights.
         subwords
-            If given, both languages share so many sub-words instead of having words of their own.
+            If given, both languages share so many sub-words, or those that :func:`learn_subwords`
+            returned, instead of having words of their own.
         sizes
             Fields of :class:`TransformerConfig` other than the vocabularies.
         """
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         if subwords:
-            pieces = learn_subwords([*sources, *targets], subwords)
+            learned = isinstance(subwords, bytes)
+            pieces = subwords if learned else learn_subwords([*sources, *targets], subwords)
             source, target = (SubwordTokenizer(language, pieces) for language in languages)
         else:
             source = WordTokenizer.from_texts(languages[0], sources, min_frequency)
@@ -118,15 +120,25 @@ class Translator:
         return Batch.from_pairs(pairs, BOS, EOS, PAD).to(self.device)
 
     def _encode(self, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[int]]:
-        longest = self.model.config.max_len - 1  # the begin or the end token takes a place
         encoded = [tokenizer.encode(sentence) for sentence in sentences]
         for sentence, ids in zip(sentences, encoded, strict=True):
-            if len(ids) > longest:
-                raise ValueError(
-                    f"the sentence that begins with {sentence[:40]!r} has {len(ids)} tokens; this "
-                    f"translator reads at most {longest} at once. Split the sentence."
-                )
+            if fault := self._fault(ids):
+                raise ValueError(f"the sentence that begins with {sentence[:40]!r} {fault}")
         return encoded
+
+    def faults(self, sentences: Sequence[str]) -> dict[int, str]:
+        """Say of the source sentences that the model cannot read, by their place, why."""
+        found = [self._fault(self.source.encode(sentence)) for sentence in sentences]
+        return {place: fault for place, fault in enumerate(found) if fault}
+
+    def _fault(self, ids: list[int]) -> str | None:
+        longest = self.model.config.max_len - 1  # the begin or the end token takes a place
+        if len(ids) <= longest:
+            return None
+        return (
+            f"has {len(ids)} tokens; this translator reads at most {longest} at once. Split the "
+            f"sentence."
+        )
 
     @property
     def device(self) -> torch.device:
@@ -229,7 +241,8 @@ class Translator:
         Raises
         ------
         CheckpointError
-            If the folder holds no checkpoint, a damaged one, or weights of another configuration.
+            If the folder holds no checkpoint, a damaged one, or weights of another configuration
+            or that are not finite.
         """
         folder = Path(folder)
         content = read_json(folder / CONFIG_FILE)
@@ -237,9 +250,11 @@ class Translator:
         try:
             source = _tokenizer(content["source"], folder)
             target = _tokenizer(content["target"], folder)
-            config = TransformerConfig(**content["model"])
+            config = _config(content["model"])
             _check_vocabularies(config, source, target)
             outline = _outline(config, weights)
+        except CheckpointError:
+            raise
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
                 f"{folder / CONFIG_FILE} does not describe a translator ({error}); restore it or "
@@ -262,11 +277,30 @@ def _tokenizer(description: dict[str, Any], folder: Path) -> Tokenizer:
     """Build the tokeniser that :func:`_describe` described."""
     if "tokens" in description:
         return WordTokenizer(description["language"], Vocabulary(description["tokens"]))
+    return SubwordTokenizer(description["language"], read_subwords(folder))
+
+
+def read_subwords(folder: Path) -> bytes:
+    """Read the sub-words of a translator; raise CheckpointError if they are missing or damaged."""
+    path = folder / SUBWORDS_FILE
     try:
-        pieces = (folder / SUBWORDS_FILE).read_bytes()
+        pieces = path.read_bytes()
+        SubwordTokenizer("en", pieces)
     except FileNotFoundError:
-        raise ValueError(f"{SUBWORDS_FILE} is missing") from None
-    return SubwordTokenizer(description["language"], pieces)
+        raise CheckpointError(f"{path} is missing; restore it or train again.") from None
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path} cannot be read: {error} Restore it or train again."
+        ) from None
+    return pieces
+
+
+def _config(stored: dict[str, Any]) -> TransformerConfig:
+    # A default in place of what is missing could fit the weights, and compute something else.
+    missing = [field.name for field in fields(TransformerConfig) if field.name not in stored]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} is missing")
+    return TransformerConfig(**stored)
 
 
 def _check_vocabularies(config: TransformerConfig, source: Tokenizer, target: Tokenizer) -> None:
@@ -313,8 +347,19 @@ def check_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Pat
 
 
 def load_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
-    """Put back what :func:`parameters_by_name` gave; raise CheckpointError if it does not fit."""
+    """Put back what :func:`parameters_by_name` gave.
+
+    Raises
+    ------
+    CheckpointError
+        If it does not fit, or holds numbers that are not finite.
+    """
     check_parameters(model, tensors, origin)
     with torch.no_grad():
         for name, tensor in parameters_by_name(model).items():
             tensor.copy_(tensors[name])
+            if not tensor.isfinite().all():
+                raise CheckpointError(
+                    f"{origin} holds numbers that are not finite, in {name}; restore it or train "
+                    f"again."
+                )

@@ -2,7 +2,12 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from transformer_course.translation.corpora.corpus import Corpus, SentencePair, languages_of_pair
+from transformer_course.translation.corpora.corpus import (
+    Corpus,
+    SentencePair,
+    fingerprint,
+    languages_of_pair,
+)
 
 PAIR = SentencePair("the cat sleeps", "le chat dort", ((0, 0), (1, 1), (2, 2)))
 
@@ -20,6 +25,21 @@ def test_a_split_is_found_by_its_name(corpus):
 def test_an_unknown_split_is_refused_with_the_known_ones(corpus):
     with pytest.raises(ValueError, match=r"'small' has no split 'tset'; use one of train, dev"):
         corpus.split("tset")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [],
+        [PAIR, PAIR],
+        [SentencePair("the cat sleeps", "le chat")],
+        [SentencePair("the cat", "le chat dort")],
+        [SentencePair("le chat dort", "the cat sleeps")],
+    ],
+)
+def test_another_text_has_another_fingerprint(other):
+    assert fingerprint([SentencePair(PAIR.source, PAIR.target)]) == fingerprint([PAIR])
+    assert fingerprint(other) != fingerprint([PAIR])
 
 
 def test_a_pair_needs_no_alignment():

@@ -191,7 +191,7 @@ def test_file_with_another_checksum_is_not_kept(
         download(path, SHA256, [mirror.address])
     assert SHA256 in str(caught.value)
     assert hashlib.sha256(other).hexdigest() in str(caught.value)
-    assert list(path.parent.iterdir()) == []
+    assert not path.parent.exists()
 
 
 def test_all_mirrors_are_listed_with_what_they_answered(
@@ -206,6 +206,13 @@ def test_all_mirrors_are_listed_with_what_they_answered(
     assert f"{missing.address}/train.en.gz: 404" in not_found
     assert "--data FOLDER" in not_found
     assert "TRANSFORMER_COURSE_DATA" in not_found
+
+
+def test_failed_download_leaves_the_folders_as_they_were(tmp_path: Path) -> None:
+    for path in (tmp_path / "data" / "multi30k" / "train.en.gz", tmp_path / "train.en.gz"):
+        with pytest.raises(DownloadError):
+            download(path, SHA256, [unreachable()])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_silent_mirror_is_given_up(

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
@@ -79,8 +80,9 @@ def test_first_merges_are_the_most_frequent_pairs() -> None:
 
 @pytest.mark.parametrize(("texts", "size"), [(TEXTS, 5), ([], 60)], ids=["too few", "no text"])
 def test_sizes_that_do_not_fit_the_text(texts: list[str], size: int) -> None:
-    with pytest.raises(ValueError, match=f"{size} sub-words cannot be learned"):
+    with pytest.raises(ValueError, match=f"{size} sub-words cannot be learned") as caught:
         learn_subwords(texts, size)
+    assert ".cc" not in str(caught.value)  # sentencepiece names a file of its own
 
 
 def test_small_text_has_fewer_pieces() -> None:
@@ -89,9 +91,11 @@ def test_small_text_has_fewer_pieces() -> None:
     assert few.tokens("a new tower") == ["▁a", "▁new", "▁tower"]
 
 
-def test_damaged_pieces_are_refused() -> None:
-    with pytest.raises(ValueError, match="sub-words are damaged"):
-        SubwordTokenizer("en", b"no model")
+@pytest.mark.parametrize("pieces", [b"", b"no model", bytes(100), TOKENIZER.pieces[:200]])
+def test_damaged_pieces_are_refused(pieces: bytes) -> None:
+    with pytest.raises(ValueError, match="sub-words are damaged") as caught:
+        SubwordTokenizer("en", pieces)
+    assert ".cc" not in str(caught.value)
 
 
 def test_translator_with_subwords_comes_back(
@@ -107,8 +111,17 @@ def test_translator_with_subwords_comes_back(
     assert (loaded.source.language, loaded.target.language) == ("en", "fr")
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "foreign"])
-def test_damaged_subwords_file(new_translator: NewTranslator, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        ("missing", r"subwords\.model is missing"),
+        ("cut", r"subwords\.model cannot be read: the sub-words are damaged"),
+        ("foreign", r"config\.json does not describe a translator"),
+    ],
+)
+def test_damaged_subwords_file(
+    new_translator: NewTranslator, tmp_path: Path, damage: str, complaint: str
+) -> None:
     translator = new_translator(subwords=50)
     translator.save(tmp_path)
     path = tmp_path / "subwords.model"
@@ -118,5 +131,5 @@ def test_damaged_subwords_file(new_translator: NewTranslator, tmp_path: Path, da
         path.write_bytes(path.read_bytes()[:100])
     else:
         path.write_bytes(TOKENIZER.pieces)
-    with pytest.raises(ValueError, match=r"config\.json does not describe a translator"):
+    with pytest.raises(CheckpointError, match=complaint):
         type(translator).load(tmp_path)

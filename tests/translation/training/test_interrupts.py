@@ -5,11 +5,22 @@ import pytest
 
 from transformer_course.translation.training.interrupts import deferred_interrupt
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
-def test_first_interrupt_is_kept_for_later() -> None:
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_first_interrupt_is_kept_for_later(number: signal.Signals) -> None:
     with deferred_interrupt() as interrupted:
         assert not interrupted.is_set()
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
+        assert interrupted.is_set()
+
+
+@pytest.mark.parametrize("first", SIGNALS)
+def test_request_to_end_does_not_interrupt_what_ends_already(first: signal.Signals) -> None:
+    with deferred_interrupt() as interrupted:
+        signal.raise_signal(first)
+        signal.raise_signal(signal.SIGTERM)
         assert interrupted.is_set()
 
 
@@ -19,17 +30,18 @@ def test_second_interrupt_comes_through() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("error", [None, RuntimeError])
-def test_usual_handler_comes_back(error: type[Exception] | None) -> None:
-    usual = signal.getsignal(signal.SIGINT)
+def test_usual_handler_comes_back(number: signal.Signals, error: type[Exception] | None) -> None:
+    usual = signal.getsignal(number)
     try:
         with deferred_interrupt():
-            assert signal.getsignal(signal.SIGINT) is not usual
+            assert signal.getsignal(number) is not usual
             if error:
                 raise error
     except RuntimeError:
         pass
-    assert signal.getsignal(signal.SIGINT) is usual
+    assert signal.getsignal(number) is usual
 
 
 def test_other_threads_leave_the_handler_alone() -> None:

@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 import torch
 
+from transformer_course.translation import translator
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.runs import (
     RUN_FILE,
     Run,
-    make_output_folder,
+    check_is_new,
+    sole_training,
     steps_trained,
 )
 from transformer_course.translation.training.trainer import TrainingSettings
@@ -171,21 +173,65 @@ def test_missing_run_is_named(tmp_path: Path) -> None:
         Run.read(tmp_path)
 
 
-def test_output_folder_is_made_with_its_parents(tmp_path: Path) -> None:
-    make_output_folder(tmp_path / "runs" / "new")
-    make_output_folder(tmp_path / "runs" / "new")  # empty: nothing to lose
-    assert (tmp_path / "runs" / "new").is_dir()
+def test_stored_subwords_are_taken(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version of sentencepiece may learn others from the same text."""
+    with_subwords = replace(run, recipe=replace(RECIPE, subwords=40))
+    output = tmp_path / "out"
+    output.mkdir()
+    first = with_subwords.trainer(output)
+    first.train()
+    monkeypatch.setattr(translator, "learn_subwords", lambda *_: pytest.fail("learned anew"))
+    again = with_subwords.trainer(output)
+    assert again.translator.source.pieces == first.translator.source.pieces
+    (output / "subwords.model").write_bytes(b"damaged")
+    with pytest.raises(CheckpointError, match=r"subwords\.model cannot be read.*Restore it"):
+        with_subwords.trainer(output)
+
+
+def test_folder_is_made_with_its_parents(tmp_path: Path) -> None:
+    folder = tmp_path / "runs" / "new"
+    for _ in range(2):  # what is left of the first is nothing to lose
+        check_is_new(folder)
+        with sole_training(folder):
+            assert folder.is_dir()
+
+
+def test_second_training_is_kept_out_and_a_later_one_is_not(tmp_path: Path) -> None:
+    with (
+        sole_training(tmp_path),
+        pytest.raises(ValueError, match="another training writes to"),
+        sole_training(tmp_path),
+    ):
+        pass
+    with sole_training(tmp_path):
+        pass
+
+
+def test_what_killed_writers_left_is_swept_under_the_lock(tmp_path: Path) -> None:
+    left = tmp_path / ".run.json.17.4711.tmp"
+    left.touch()
+    check_is_new(tmp_path)
+    with sole_training(tmp_path):
+        left.touch()
+        with pytest.raises(ValueError, match="another training"), sole_training(tmp_path):
+            pass
+        assert left.exists()  # it may be that of the training that holds the folder
+    with sole_training(tmp_path):
+        assert not left.exists()
 
 
 def test_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".hidden").touch()
     with pytest.raises(ValueError, match="not empty: name a new folder, or add --resume"):
-        make_output_folder(tmp_path)
+        check_is_new(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".hidden"]
 
 
 def test_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ValueError, match="is a file; name a new folder"):
-        make_output_folder(tmp_path / "file")
-    with pytest.raises(NotADirectoryError):
-        make_output_folder(tmp_path / "file" / "below")
+        check_is_new(tmp_path / "file")
+    with pytest.raises(NotADirectoryError), sole_training(tmp_path / "file" / "below"):
+        pass

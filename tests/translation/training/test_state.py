@@ -24,6 +24,7 @@ from transformer_course.translation.checkpoints import (
 )
 from transformer_course.translation.corpora.batches import Batch
 from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.training import state
 from transformer_course.translation.training.state import METRICS_FILE, TRAINING_FILE
 from transformer_course.translation.training.trainer import Row, Trainer
 from transformer_course.translation.translator import Translator
@@ -216,6 +217,60 @@ def test_other_sizes_do_not_resume_even_if_the_shapes_agree(
     other = Trainer(new_translator(heads=4), pairs, pairs, replace(SETTINGS, steps=3))
     with pytest.raises(CheckpointError, match="a run with other settings or sizes"):
         other.resume(tmp_path)
+
+
+def test_another_text_does_not_resume(
+    new_trainer: NewTrainer, new_translator: Callable[..., Translator], tmp_path: Path
+) -> None:
+    trainer = new_trainer(tmp_path, steps=3)
+    trainer.train()
+    pairs = [SentencePair(pair.source, pair.target) for pair in trainer.dev.pairs]
+    other = [replace(pairs[0], target=pairs[1].target), *pairs[1:]]
+    for train, dev in ((other, pairs), (pairs, other)):
+        changed = Trainer(new_translator(), train, dev, replace(SETTINGS, steps=3))
+        with pytest.raises(CheckpointError, match="run on another text; put the text back"):
+            changed.resume(tmp_path)
+
+
+def test_run_killed_before_its_first_look_is_resumed(
+    new_trainer: NewTrainer,
+    straight: Trainer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def kill(_trainer: Trainer, _batch: Batch) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        patch.setattr(Trainer, "update", kill)
+        new_trainer(tmp_path).train()
+    assert {path.name for path in tmp_path.iterdir()} == FILES - {METRICS_FILE}
+    Translator.load(tmp_path)
+    resumed = new_trainer(tmp_path)
+    resumed.resume(tmp_path)
+    assert without_seconds(resumed.train()) == without_seconds(straight.history)
+    assert_same_weights(resumed, straight)
+
+
+def test_weights_that_are_not_finite_do_not_resume(
+    new_trainer: NewTrainer, trained: Path, tmp_path: Path
+) -> None:
+    tensors, progress = read_tensors(trained / TRAINING_FILE)
+    tensors["model.target_embeddings.table.weight"][5, 3] = float("nan")
+    write_tensors(tmp_path / TRAINING_FILE, tensors, progress)
+    with pytest.raises(
+        CheckpointError, match=rf"{TRAINING_FILE} holds numbers that are not finite"
+    ):
+        new_trainer(steps=3).resume(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", TRAINING_FILE, None])
+def test_state_is_there_as_soon_as_something_may_be_lost(
+    trained: Path, tmp_path: Path, name: str | None
+) -> None:
+    if name:
+        shutil.copy(trained / name, tmp_path)
+    assert state.is_there(tmp_path) == bool(name)
 
 
 def test_missing_training_state_is_named(new_trainer: NewTrainer, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Sentence pairs, and the splits they come in."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 
@@ -64,6 +65,14 @@ class Corpus:
 def held_out(pairs: int) -> int:
     """Return how many of so many pairs make a dev or a test split: a tenth, 1 to 500."""
     return max(1, min(500, pairs // 10))
+
+
+def fingerprint(pairs: Iterable[SentencePair]) -> str:
+    """Return the SHA-256 of the sentences, by which another text is told from the same one."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.source}\n{pair.target}\n".encode())
+    return digest.hexdigest()
 
 
 def counted(numbers: dict[str, int]) -> dict[str, int]:

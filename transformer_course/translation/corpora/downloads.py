@@ -5,6 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     Parameters
     ----------
     path
-        Where to put it. Its folder is made if need be.
+        Where to put it. Its folder is made if need be, and removed if nothing arrives.
     sha256
         The checksum it must have, in hexadecimal.
     mirrors
@@ -90,6 +91,16 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     OSError
         If the disk is full or the folder cannot be written.
     """
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        _from_first_mirror(path, sha256, mirrors)
+    finally:
+        for folder in made:  # the innermost first
+            with suppress(OSError):  # it holds what arrived
+                folder.rmdir()
+
+
+def _from_first_mirror(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     partial = path.with_name(f"{path.name}.part")
     answers = []
     handled = sys.exception()  # what the caller deals with just now is no mirror's answer

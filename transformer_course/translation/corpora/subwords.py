@@ -40,10 +40,11 @@ class SubwordTokenizer:
     def __init__(self, language: str, pieces: bytes) -> None:
         self.language = language
         self.pieces = pieces
+        self._processor = SentencePieceProcessor()
         try:
-            self._processor = SentencePieceProcessor(model_proto=pieces)
-        except RuntimeError as error:
-            raise ValueError(f"the sub-words are damaged ({error}).") from None
+            self._processor.LoadFromSerializedProto(pieces)
+        except RuntimeError:  # it names a line of sentencepiece's own source
+            raise ValueError("the sub-words are damaged: this is no sentencepiece model.") from None
         size = self._processor.get_piece_size()
         self.vocabulary = Vocabulary([self._processor.id_to_piece(n) for n in range(size)])
 
@@ -84,10 +85,10 @@ def learn_subwords(texts: Iterable[str], size: int) -> bytes:
     """
     try:
         return _train(texts, size)
-    except RuntimeError as error:
+    except RuntimeError:  # it names a line of sentencepiece's own source
         raise ValueError(
-            f"{size} sub-words cannot be learned from this text ({error}). Choose a number that "
-            f"fits the text."
+            f"{size} sub-words cannot be learned from this text: it must not be blank, and each of "
+            f"its characters takes a sub-word, as do the {len(SPECIAL_TOKENS)} special tokens."
         ) from None
 
 

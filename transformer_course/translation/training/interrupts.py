@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment that suits us."""
+"""Ctrl-C, or a system that asks us to end, at a moment that suits us."""
 
 import signal
 import threading
@@ -8,22 +8,25 @@ from contextlib import contextmanager
 
 @contextmanager
 def deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn Ctrl-C into an event, so that a step is never cut in half; a second one interrupts.
+    """Turn Ctrl-C and SIGTERM into an event, so that a step is never cut in half.
 
-    Outside the main thread, where Python allows no signal handler, Ctrl-C is left as it is.
+    A second Ctrl-C interrupts. Outside the main thread, where Python allows no signal handler, both
+    signals are left as they are.
     """
     requested = threading.Event()
 
-    def request(_signal: int, _frame: object) -> None:
-        if requested.is_set():
+    def request(number: int, _frame: object) -> None:
+        # torchrun passes SIGTERM on to processes that may have had it: only Ctrl-C counts twice.
+        if requested.is_set() and number == signal.SIGINT:
             raise KeyboardInterrupt
         requested.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield requested
         return
-    usual = signal.signal(signal.SIGINT, request)
+    usual = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield requested
     finally:
-        signal.signal(signal.SIGINT, usual)
+        for number, handler in usual.items():
+            signal.signal(number, handler)

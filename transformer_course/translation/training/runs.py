@@ -3,13 +3,17 @@
 import itertools
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock, Timeout
 
+from transformer_course.files import TEMPORARY, sweep
 from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.corpora.multi30k import multi30k_corpus
@@ -20,9 +24,14 @@ from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.recipes import Recipe, recipe_for
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import MakeLoss, Trainer
-from transformer_course.translation.translator import Translator
+from transformer_course.translation.translator import (
+    SUBWORDS_FILE,
+    Translator,
+    read_subwords,
+)
 
 RUN_FILE = "run.json"
+LOCK_FILE = ".lock"
 TEXT_OPTIONS = {
     "toy": (),
     "files": ("source", "target"),
@@ -137,7 +146,11 @@ class Run:
         world: World | None = None,
         make_loss: MakeLoss | None = None,
     ) -> Trainer:
-        """Build the untrained translator and its trainer, which writes to ``output`` if given."""
+        """Build the untrained translator and its trainer, which writes to ``output`` if given.
+
+        Where a run in ``output`` has sub-words, they are taken: learned anew, by another version of
+        sentencepiece, they might be others.
+        """
         corpus = corpus or self.load_corpus()
         train, dev = corpus.split("train"), corpus.split("dev")
         translator = Translator.from_pairs(
@@ -145,12 +158,16 @@ class Run:
             (corpus.source_language, corpus.target_language),
             self.recipe.min_frequency,
             self.recipe.training.seed,
-            self.recipe.subwords,
+            self._subwords(output),
             **self.recipe.sizes,
         )
         world = world or World()
         translator.model.to(world.device)
         return Trainer(translator, train, dev, self.recipe.training, output, None, world, make_loss)
+
+    def _subwords(self, output: Path | None) -> int | bytes | None:
+        stored = output is not None and (output / SUBWORDS_FILE).exists()
+        return read_subwords(output) if stored else self.recipe.subwords
 
 
 def steps_trained(folder: Path) -> int | None:
@@ -174,17 +191,42 @@ def environment() -> dict[str, Any]:
     }
 
 
-def make_output_folder(folder: Path) -> None:
-    """Make the folder; raise OSError if that fails and ValueError if it is not empty."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise ValueError(f"{folder} is a file; name a new folder.") from None
-    if any(folder.iterdir()):
+def check_is_new(folder: Path) -> None:
+    """Raise ValueError if the folder is a file, or holds more than a killed start left behind."""
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; name a new folder.")
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []
+    if any(name != LOCK_FILE and not TEMPORARY.fullmatch(name) for name in names):
         raise ValueError(
             f"{folder} is not empty: name a new folder, or add --resume to go on with the run in "
             f"it."
         )
+
+
+@contextmanager
+def sole_training(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and keep other trainings out of it.
+
+    What killed writers left in it is swept. The system lifts the lock when this process ends, be it
+    killed.
+
+    Raises
+    ------
+    ValueError
+        If another training holds the folder.
+    OSError
+        If the folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        lock = FileLock(folder / LOCK_FILE).acquire(timeout=0)
+    except Timeout:
+        raise ValueError(
+            f"another training writes to {folder}: name a new folder, or wait for its end."
+        ) from None
+    with lock:
+        sweep(folder)
+        yield
 
 
 def _path(text: str | None) -> Path | None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_course.files import atomic_write
 from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
-from transformer_course.translation.translator import load_parameters
+from transformer_course.translation.translator import MODEL_FILE, load_parameters
 
 if TYPE_CHECKING:
     from transformer_course.translation.training.trainer import Trainer
@@ -28,16 +28,29 @@ def save(trainer: "Trainer", folder: Path) -> None:
         tensors |= _prefixed(f"optimizer.{number}", of_one)
     progress = {name: getattr(trainer, name) for name in PROGRESS}
     # One file holds all of it, so that weights and moments are always of the same step.
-    write_tensors(folder / TRAINING_FILE, tensors, progress | {"run": trainer.identity()})
+    origin = {"run": trainer.identity(), "text": trainer.text}
+    write_tensors(folder / TRAINING_FILE, tensors, progress | origin)
     trainer.translator.save(folder)
+    if not trainer.history:
+        return
     with atomic_write(folder / METRICS_FILE) as temporary:
         pd.DataFrame(trainer.history).to_csv(temporary, index=False)
+
+
+def is_there(folder: Path) -> bool:
+    """Say whether a run in the folder came as far as to write something that may not be lost."""
+    return any((folder / name).exists() for name in (TRAINING_FILE, MODEL_FILE))
 
 
 def load(trainer: "Trainer", folder: Path) -> None:
     """Put a trainer back to where :func:`save` was called; raise CheckpointError if it cannot."""
     path = folder / TRAINING_FILE
     tensors, progress = read_tensors(path)
+    if progress.get("text", trainer.text) != trainer.text:
+        raise CheckpointError(
+            f"{path} belongs to a run on another text; put the text back with which the run began, "
+            f"or train into a new folder."
+        )
     if progress.get("run") != trainer.identity():
         raise CheckpointError(
             f"{path} belongs to a run with other settings or sizes; resume it with those of the "

@@ -24,7 +24,7 @@ from transformer_course.translation.corpora.batches import (
     length_batches,
     padding_waste,
 )
-from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.corpora.vocabulary import PAD
 from transformer_course.translation.training import state
 from transformer_course.translation.training.data_parallel import World
@@ -68,6 +68,8 @@ class Trainer:
         One row per evaluation: ``step``, ``seconds`` of training, ``learning_rate``,
         ``train_loss`` (smoothed, mean since the row before), ``dev_loss`` (not smoothed), both in
         nats per token, ``dev_exact_match`` (0 to 1) and ``dev_bleu`` (0 to 100), greedy.
+    stopped
+        Whether Ctrl-C or SIGTERM ended :meth:`train`.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class Trainer:
         self.step = 0
         self.seconds = 0.0
         self.losses: list[float] = []  # since the last evaluation
+        self.stopped = False
         self.pairs = translator.encode_pairs(train)
         self.dev = DevSplit(translator, dev[: settings.dev_sentences], settings.batch_tokens)
+        self.text = fingerprint([*train, *self.dev.pairs])
         self.precision = choose_precision(settings.precision, translator.device)
         self.weights = HeldWeights(self.model, settings.average)
         self.own_loss = make_loss(self.model) if make_loss else None
@@ -107,9 +111,9 @@ class Trainer:
         )
 
     def train(self) -> list[Row]:
-        """Train until the settings' end or Ctrl-C; return :attr:`history`.
+        """Train until the settings' end, Ctrl-C or SIGTERM; return :attr:`history`.
 
-        After Ctrl-C the translator keeps what it has learned, and :meth:`resume` can go on.
+        A stopped translator keeps what it has learned, and :meth:`resume` can go on.
 
         Raises
         ------
@@ -118,6 +122,8 @@ class Trainer:
         """
         self.weights.swap_out()
         self._forget_the_stop()
+        if self.output and self.step == 0:  # a run killed before its first look can be resumed
+            self.save(self.output)
         self.model.train()
         with (
             self._progress_bar() as bar,
@@ -136,7 +142,8 @@ class Trainer:
                 if self.step % self.settings.evaluate_every == 0:
                     self._evaluate()
                     self.weights.swap_out()
-                if self.world.any_says(interrupted.is_set()):
+                self.stopped = self.world.any_says(interrupted.is_set())
+                if self.stopped:
                     bar.write(f"Stopped at step {self.step}; what was learned so far is kept.")
                     break
                 start = time.perf_counter()
@@ -186,7 +193,8 @@ class Trainer:
         Raises
         ------
         CheckpointError
-            If the folder holds no training state, a damaged one, or one of other settings.
+            If the folder holds no training state, a damaged one, or one of other settings or of
+            another text.
         """
         state.load(self, folder)
 
