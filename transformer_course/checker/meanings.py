@@ -74,6 +74,11 @@ MEANINGS = (
     ),
     (TypeError, "must be Tensor, not range", "Make it a tensor first: `torch.arange(n)`."),
     (
+        RuntimeError,
+        "expects a non-empty TensorList",
+        "The list is empty: here there is nothing left to join.",
+    ),
+    (
         TypeError,
         "must be Tensor, not list",
         "Make it one tensor first: `torch.tensor` of numbers, `torch.cat` or `stack` of tensors.",
@@ -211,7 +216,8 @@ MEANINGS = (
     (
         Exception,
         "'?NoneType",
-        "A value is None here: an argument that may be None, or a function without `return`?",
+        "A value is None here: an argument that may be None, a function without `return`, or a "
+        "method such as `list.sort()`, which changes its object and returns nothing?",
     ),
     (AttributeError, "", "The object has no such name: misspelt, or never assigned?"),
     (

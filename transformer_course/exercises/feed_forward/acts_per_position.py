@@ -320,11 +320,12 @@ acts_per_position.mistake(
     "inside it.",
 )
 acts_per_position.mistake(
-    "only the last position is tried alone",
+    "only the last position counts",
     edits=[("range(x.shape[1])", "[x.shape[1] - 1]")],
     observed="A layer that adds the next position to each passes your test: the last position "
     "has no next one.",
-    change="Try every position: `for i in range(x.shape[1])`.",
+    change="Try every position, and let no later one overwrite what an earlier one has shown: "
+    "return False as soon as one differs.",
 )
 acts_per_position.mistake(
     "the last position is left out",

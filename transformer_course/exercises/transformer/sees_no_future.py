@@ -94,7 +94,8 @@ sees_no_future.mistake(
     edits=[("one[:, :3]", "one[:, :1]"), ("other[:, :3]", "other[:, :1]")],
     observed="A model that sees one word too many passes: a changed token moves the logits just "
     "before it there, and no earlier ones.",
-    change="Compare all positions before the first token that you change, the last of them too.",
+    change="Compare all positions before the first token that you change, the last of them too. A "
+    "`return True` within a loop ends it with the first of them.",
 )
 sees_no_future.mistake(
     "now and then nothing is changed",
