@@ -15,6 +15,13 @@ from transformer_course.checker.comparison import (
 ONES = torch.ones(2, 3)
 
 
+class Unreadable(float):
+    """A number that cannot be compared."""
+
+    def __float__(self) -> float:
+        raise ValueError
+
+
 @pytest.mark.parametrize(
     ("expected", "received"),
     [
@@ -63,6 +70,7 @@ def test_equal(expected, received):
         ({"a": [1, ONES]}, {"a": [1, ONES + 1]}, "values", "['a'][1]"),
         ({"a": ONES}, [ONES], "type", ""),
         ("word", "words", "values", ""),
+        (0.5, Unreadable(0.5), "type", ""),
         (None, 0, "type", ""),
     ],
 )
@@ -115,6 +123,8 @@ def test_size_counts_numbers():
         ([1, 2], "list of 2: [1, 2]"),
         (list(range(99)), f"list of 99: {str(list(range(99)))[:57]}..."),
         (object(), "object of type object"),
+        ([object(), None, 2.5], "list of 3: [object of type object, None, 2.5]"),
+        pytest.param(10**5000, "object of type int", id="too long to be written"),
     ],
 )
 def test_describe(value, words):

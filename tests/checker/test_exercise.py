@@ -3,6 +3,7 @@
 import contextlib
 import re
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 from transformer_course.checker import progress, sandbox
+from transformer_course.checker.cases import Property
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Verdict
 
@@ -370,6 +372,44 @@ def test_state_that_leaks_through_the_returned_tensor():
         return total.add_(1)
 
     assert "remembered between calls" in words(double, accumulating)
+
+
+def test_a_huge_integer_is_not_remembered():
+    assert "remembered" not in words(double, lambda x, times: 10**400)
+
+
+def test_a_long_list_is_not_called_a_loop(monkeypatch):
+    assert "Wrong in 3 of 3 cases" in words(double, lambda x, times: [0.5] * 100_000)
+    monkeypatch.setattr(sandbox, "TIME_LIMIT", 0.2)
+    too_long = words(double, lambda x, times: [None] * 3_000_000)
+    assert "is the result much longer than it should be?" in too_long
+    assert "loop" not in too_long
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bool, torch.int64])
+def test_properties_are_not_asked_about_another_dtype(kind):
+    def other(x, times):
+        return (x * 2**times).to(kind)
+
+    precise = Property("it is float32", lambda value, case: value.dtype == torch.float32)
+    exercise = Exercise(replace(double.task, properties=(precise,)), {})
+    assert "it is float32" not in words(exercise, other)
+    assert "it is float32" not in words(exercise, lambda x, times: other(x, times) * (times < 3))
+
+
+def test_random_results_in_evaluation_mode():
+    class Dropping(Scale.task.answer):
+        def forward(self, x):
+            return nn.functional.dropout(super().forward(x))
+
+    assert "in evaluation mode" in words(Scale, Dropping)
+    assert "evaluation mode" not in words(double, lambda x, times: x + torch.rand(()))
+
+
+def test_what_is_found_by_random_changes_should_not_depend_on_them():
+    exercise = Exercise(replace(double.task, reference=lambda x, times: x > 0, properties=()), {})
+    said = words(exercise, lambda x, times: torch.rand(x.shape) > 0.5)
+    assert "you may try changes drawn at random" in said
 
 
 def test_prints_are_shown_once_and_cut(capsys):

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import gc
+import io
 import math
 import os
 import random
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_course.checker import exercise as engine
 from transformer_course.checker import sandbox
 from transformer_course.checker.feedback import Verdict
 from transformer_course.checker.originals import NAMESPACES
@@ -56,6 +60,14 @@ def settings():
         "warnings": warnings.filters[:],
         "output": (sys.stdout, sys.stderr),
         "alarm": signal.getsignal(signal.SIGALRM),
+        "working folder": Path.cwd(),
+        "recursion limit": sys.getrecursionlimit(),
+        "print options of torch": repr(torch.tensor([1 / 3, 1e9])),
+        "print options of NumPy": np.get_printoptions(),
+        "deterministic algorithms": torch.get_deterministic_debug_mode(),
+        "anomaly mode": (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()),
+        "tracing": (sys.gettrace(), sys.getprofile()),
+        "collection of garbage": (gc.isenabled(), gc.get_threshold()),
     }
 
 
@@ -234,11 +246,36 @@ def recurses(scores):
     return recurses(scores)
 
 
+class ExitingError(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
+class NamelessType(type):
+    __name__ = property(lambda kind: raising(ValueError("no name")))
+
+    def __eq__(cls, other):
+        raise ValueError("no comparison")
+
+    __hash__ = type.__hash__
+
+
+class OddError(LookupError, metaclass=NamelessType):
+    pass
+
+
+NamelessError = type("", (Exception,), {})
+
+
 @pytest.mark.parametrize(
     ("answer", "complaint"),
     [
         (lambda scores: raising(ValueError("my own words")), "ValueError: my own words"),
         (lambda scores: raising(MuteError()), "It stopped with MuteError"),
+        (lambda scores: raising(ExitingError()), "It stopped with ExitingError"),
+        (lambda scores: raising(OddError("my words")), "It stopped with LookupError: my words"),
+        (lambda scores: raising(NamelessError()), "It stopped with an exception without a name"),
+        (lambda scores: raising(ValueError("\ud800")), r"It stopped with ValueError: \ud800"),
         (lambda scores: raising(SystemExit(3)), "This ends Python"),
         (lambda scores: raising(GeneratorExit()), "It stopped with GeneratorExit"),
         (lambda scores: torch.empty(10**14), "That is more memory than there is"),
@@ -312,6 +349,28 @@ def endless_and_deaf(scores):
             scores = scores + 1
 
 
+def endless_and_quite_deaf(scores):
+    while True:
+        with contextlib.suppress(BaseException):
+            while True:
+                try:
+                    while True:
+                        scores = scores + 1
+                except BaseException:
+                    pass
+
+
+def endless_and_traced(scores):
+    sys.settrace(lambda *event: endless(0))
+    return right_softmax(scores)
+
+
+class EndlessError(Exception):
+    def __str__(self):
+        while True:
+            pass
+
+
 class EndlessConstructor(RightEmbeddings):
     def __init__(self, vocab, d_model, pad_id):
         while True:
@@ -320,10 +379,110 @@ class EndlessConstructor(RightEmbeddings):
 
 @pytest.mark.parametrize(
     ("exercise", "answer"),
-    [(softmax, endless), (softmax, endless_and_deaf), (Embeddings, EndlessConstructor)],
+    [
+        (softmax, endless),
+        (softmax, endless_and_deaf),
+        (softmax, endless_and_quite_deaf),
+        (softmax, endless_and_traced),
+        (softmax, lambda scores: raising(EndlessError())),
+        (Embeddings, EndlessConstructor),
+    ],
 )
 def test_endless_loops_end(exercise, answer):
     assert "It did not end within" in words(exercise, answer)
+
+
+def test_a_loop_that_has_switched_the_alarm_off_ends_with_the_check(monkeypatch):
+    def endless_and_unalarmed(scores):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        endless(scores)
+
+    monkeypatch.setattr(sandbox, "CHECK_LIMIT", 1.0)
+    assert "did not end within" in words(softmax, endless_and_unalarmed)
+
+
+def test_an_answer_that_calls_its_own_check():
+    heard = []
+
+    def checked(scores):
+        heard.append(repr(softmax.check(checked)))
+        return right_softmax(scores)
+
+    assert softmax.check(checked).passed
+    assert all("Another check is running" in feedback for feedback in heard)
+    assert softmax.check(right_softmax).passed
+
+
+# Results with code of their own
+
+
+class Odd:
+    def __init__(self, *inputs):
+        pass
+
+    def __repr__(self):
+        raise SystemExit
+
+    __float__ = __len__ = __iter__ = __repr__
+
+
+class OddDict(dict):
+    def keys(self):
+        raise ValueError
+
+
+class OddList(Odd, list):
+    pass
+
+
+class EndlessRepr:
+    def __repr__(self):
+        while True:
+            pass
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (Odd, "Yours: object of type Odd"),
+        (lambda: [Odd()], "Yours: list of 1: [object of type Odd]"),
+        (
+            lambda: {"weights": EndlessRepr()},
+            "Yours: dict of 1: {'weights': object of type EndlessRepr}",
+        ),
+        (OddDict, "Yours: object of type OddDict"),
+        (OddList, "It stopped with SystemExit"),
+        (lambda: 10**400, "Yours: 1000000"),
+        (lambda: 10**5000, "Yours: object of type int"),
+        (lambda: [10**400], "Yours: list of 1: [1000000"),
+        (
+            lambda: torch.nested.nested_tensor([torch.ones(2)]),
+            "The check itself stopped with RuntimeError",
+        ),
+        (io.BytesIO, "Yours: object of type BytesIO"),
+    ],
+)
+def test_results_with_code_of_their_own(make, complaint):
+    assert complaint in words(softmax, lambda scores: make())
+
+
+def test_a_candidate_with_code_of_its_own():
+    class Unreadable:
+        __signature__ = property(lambda self: raising(SystemExit()))
+
+        def __call__(self, scores):
+            return right_softmax(scores)
+
+    assert "The check itself stopped with SystemExit" in words(softmax, Unreadable())
+
+
+def test_what_is_done_with_a_right_answer_may_fail(monkeypatch):
+    monkeypatch.setitem(engine.WHEN_RIGHT, "own", lambda exercise, answer: raising(SystemExit()))
+    feedback = softmax.check(right_softmax)
+    assert feedback.passed
+    assert "It counts, but what is done with right answers stopped with SystemExit" in repr(
+        feedback
+    )
 
 
 def test_prints_are_shown_with_the_feedback_only(capfd):
@@ -334,6 +493,18 @@ def test_prints_are_shown_with_the_feedback_only(capfd):
 
     assert "scores torch.Size([3])\n    to stderr" in repr(softmax.check(chatty))
     assert capfd.readouterr() == ("", "")
+
+
+def test_closed_outputs_still_tell_what_was_printed():
+    def closing(scores):
+        print("half a character \ud800")
+        sys.stdout.close()
+        sys.stderr.close()
+        return right_softmax(scores)
+
+    feedback = softmax.check(closing)
+    assert feedback.passed
+    assert r"half a character \ud800" in repr(feedback)
 
 
 # What it changes outside
@@ -352,6 +523,20 @@ def changes_settings(scores):
     return right_softmax(scores)
 
 
+def changes_more_settings(scores):
+    os.chdir(os.sep)
+    sys.setrecursionlimit(sys.getrecursionlimit() + 1)
+    torch.set_printoptions(precision=2, sci_mode=True)
+    np.set_printoptions(precision=2)
+    torch.set_deterministic_debug_mode("warn")
+    torch.autograd.set_detect_anomaly(True, check_nan=False)
+    sys.settrace(lambda *event: None)
+    sys.setprofile(lambda *event: None)
+    gc.disable()
+    gc.set_threshold(7)
+    return right_softmax(scores)
+
+
 def switches_gradients_off(scores):
     torch.set_grad_enabled(False)
     return right_softmax(scores)
@@ -364,8 +549,23 @@ def changes_settings_and_crashes(scores):
 
 def test_changed_settings_neither_disturb_nor_stay():
     assert softmax.check(changes_settings).passed
+    assert softmax.check(changes_more_settings).passed
     assert "It stopped with ValueError" in words(softmax, changes_settings_and_crashes)
     assert softmax.check(switches_gradients_off).mistakes == ("no gradient passes",)
+
+
+def test_a_working_folder_that_is_gone_is_left(tmp_path, monkeypatch):
+    def removing(scores):
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        os.chdir(folder)
+        folder.rmdir()
+        return right_softmax(scores)
+
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path)
+        assert softmax.check(removing).passed
+        assert Path.cwd() == tmp_path
 
 
 def broken(*inputs, **options):

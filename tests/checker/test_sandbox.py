@@ -140,6 +140,21 @@ def test_limit_without_signals(monkeypatch):
         pass  # nothing is planted any more
 
 
+def test_a_limit_without_signals_leaves_python_as_fast_as_it_was(monkeypatch):
+    """An exception that is taken back would be looked for before each of Python's steps."""
+    monkeypatch.delattr(signal, "setitimer")
+    with time_limit(10):
+        pass
+    with pytest.raises(TimeLimitReached), time_limit(0.01):
+        while True:
+            pass
+    traced = []
+    sys.settrace(lambda *event: traced.append(event))
+    result(len, "")  # would wait here for ever
+    sys.settrace(None)
+    assert traced
+
+
 def test_a_limit_that_is_not_reached_changes_nothing():
     threads = threading.active_count()
     with time_limit(10):

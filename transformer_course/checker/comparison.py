@@ -1,5 +1,6 @@
 """Compare what a learner's code returned with what the reference returned."""
 
+import reprlib
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -29,8 +30,18 @@ def difference(expected: Any, received: Any, path: str = "") -> Difference | Non
     """Return the first difference in type, shape or values, or None; rounding is no difference.
 
     Number types (float32 or float64, bool or int) and autograd graphs are left to
-    :func:`technical_difference`, so that right values are recognised as right.
+    :func:`technical_difference`, so that right values are recognised as right. What cannot be
+    compared, because it raises an exception, is of another type.
     """
+    try:
+        # A list may hold a million plain numbers.
+        plain = type(expected) in (int, float) and type(received) in (int, float)
+        return None if plain and expected == received else _difference(expected, received, path)
+    except Exception:
+        return Difference("type", path, expected, received)
+
+
+def _difference(expected: Any, received: Any, path: str) -> Difference | None:
     if isinstance(expected, Tensor):
         kind = _tensor_kind(expected, received)
     elif isinstance(expected, Real):
@@ -80,12 +91,9 @@ def _number_kind(expected: Real, received: Any) -> str | None:
         return "type"
     if isinstance(received, Tensor):
         received = received.detach()
-    try:
-        numbers = [
-            torch.tensor(float(n), dtype=torch.float64, device="cpu") for n in (expected, received)
-        ]
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return "type"
+    numbers = [
+        torch.tensor(float(n), dtype=torch.float64, device="cpu") for n in (expected, received)
+    ]
     return "values" if wrong_elements(*numbers) else None
 
 
@@ -165,6 +173,13 @@ def size(value: Any) -> int:
 
 def describe(value: Any) -> str:
     """Say what a value is: ``tensor of shape [2, 4], float32``, ``None``, ``a list of 3``."""
+    try:
+        return _described(value)
+    except Exception:  # such as the shape of a nested tensor
+        return f"object of type {type(value).__name__}"
+
+
+def _described(value: Any) -> str:
     if value is None or value is ...:
         return str(value)
     if isinstance(value, Tensor):
@@ -176,8 +191,24 @@ def describe(value: Any) -> str:
         written = f"{value:.7g}" if isinstance(value, float) else repr(value)
         return f"{short(written)} ({type(value).__name__})"
     if type(value) in (list, tuple, dict):
-        return f"{type(value).__name__} of {len(value)}: {short(repr(value))}"
+        return f"{type(value).__name__} of {len(value)}: {short(PLAIN.repr(value))}"
     return f"object of type {type(value).__name__}"
+
+
+class _Plain(reprlib.Repr):
+    """Write lists as Python does, as far as they are read; objects in them say only their type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxdict = self.maxstring = self.maxlong = 60
+
+    def repr_instance(self, value: Any, level: int) -> str:
+        """Write what is no plain value; code of the learner's is not run for it."""
+        written = value is None or isinstance(value, Tensor | float | bool)
+        return repr(value) if written else describe(value)
+
+
+PLAIN = _Plain()
 
 
 def dtype_name(tensor: Tensor) -> str:

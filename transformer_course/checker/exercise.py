@@ -1,5 +1,6 @@
 """An exercise and its four verbs: check, hint, gaps and solution."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,12 +23,15 @@ from transformer_course.checker.fingerprint import fingerprint
 from transformer_course.checker.formats import conformed, matched, other_dtype
 from transformer_course.checker.gaps import Gaps, gaps_of
 from transformer_course.checker.mistakes import Catalogue, Mistake, same_behaviour
-from transformer_course.checker.originals import original_functions
-from transformer_course.checker.sandbox import Outcome, is_stub, run, untouched_globals
+from transformer_course.checker.sandbox import Outcome, is_stub, run, whole_check
 from transformer_course.checker.task import Task
 
 WHEN_RIGHT: dict[str, Callable[["Exercise", Callable], str | None]] = {}
 """What else is done with a right answer, by a name for each; it may return a sentence to show."""
+
+
+_JUDGING = threading.Lock()
+"""Held while an answer is judged: one that calls a check of its own would never come to an end."""
 
 
 class Exercise:
@@ -64,19 +68,38 @@ class Exercise:
             return feedback
         saved = progress.record(f"{self.task.lesson}.{self.name}")
         remarks = [] if saved else [reports.NOT_SAVED]
-        remarks += filter(None, (act(self, candidate) for act in WHEN_RIGHT.values()))
+        remarks += filter(None, (self._done(act, candidate) for act in WHEN_RIGHT.values()))
         return feedback.with_sentences(remarks)
+
+    def _done(self, act: Callable, candidate: Callable) -> str | None:
+        """Do something with a right answer, which may run the learner's code again."""
+        try:
+            with whole_check():
+                return act(self, candidate)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return reports.left_undone(error)
 
     def judge(self, candidate: Any = NOTHING) -> Feedback:
         """Do what :meth:`check` does, but note nothing and do nothing with a right answer."""
+        if not _JUDGING.acquire(blocking=False):
+            return reports.unsuitable(self.task, reports.ANOTHER_RUNS)
+        try:
+            with whole_check():
+                return self._examine(candidate)
+        except KeyboardInterrupt:
+            raise  # the learner pressed stop
+        except BaseException as error:
+            return reports.broken_off(self.task, error)
+        finally:
+            _JUDGING.release()
+
+    def _examine(self, candidate: Any) -> Feedback:
         if words := complaint(self.task, candidate):
             return reports.unsuitable(self.task, words)
         if is_stub(candidate.forward if self.task.wants_module else candidate):
             return reports.not_attempted(self.task)
-        with original_functions(), untouched_globals():
-            return self._examine(candidate)
-
-    def _examine(self, candidate: Callable) -> Feedback:
         # The reference goes first: what torch loads on first use is not on the learner's clock.
         wanted = self._wanted
         seen = self._outcomes(candidate)

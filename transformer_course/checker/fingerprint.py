@@ -37,4 +37,6 @@ def _words(value: Any) -> Iterator[str]:
 
 def _number(value: Any) -> str:
     # 0 is often a sum that cancels but for rounding.
-    return f"{value + 0.0:.3g}" if isinstance(value, int | float) and abs(value) > 1e-6 else "0"
+    if not isinstance(value, int | float) or abs(value) <= 1e-6:
+        return "0"
+    return "huge" if isinstance(value, int) and value.bit_length() > 1000 else f"{value + 0.0:.3g}"

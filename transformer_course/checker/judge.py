@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.comparison import technical_difference
 from transformer_course.checker.sandbox import Outcome
@@ -11,12 +13,13 @@ from transformer_course.checker.task import Task
 
 def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
     """Say in a sentence each what is wrong though all values are right, the most serious first."""
-    found = [unsteady(seen)]
+    found = [unsteady(task, seen)]
     found += [technical_difference(w.value, s.value) for w, s in zip(wanted, seen, strict=True)]
-    found += [
+    said = [sentence for sentence in dict.fromkeys(found) if sentence]  # each one once
+    # What holds for numbers of one dtype need not hold for the same ones in another.
+    return said or [
         f"This should hold, but does not: {p.statement}." for p in broken_properties(task, seen)
     ]
-    return list(dict.fromkeys(sentence for sentence in found if sentence))  # each one once
 
 
 def broken_properties(task: Task, seen: Sequence[Outcome]) -> list[Property]:
@@ -36,7 +39,7 @@ def _holds(each: Property, value: Any, case: Case) -> bool:
         return False
 
 
-def unsteady(seen: Sequence[Outcome]) -> str | None:
+def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     """Say why calls with equal arguments need not give equal results."""
     repeated = {outcome.repeated for outcome in seen}
     if any(outcome.changed_input for outcome in seen):
@@ -49,9 +52,25 @@ def unsteady(seen: Sequence[Outcome]) -> str | None:
             "A second call with equal arguments gives another result: something is remembered "
             "between calls, such as a global variable, a default argument or a changed weight."
         )
-    if "random" in repeated:
+    drawn = [(c, o.value) for c, o in zip(task.cases, seen, strict=True) if o.repeated == "random"]
+    if not drawn:
+        return None
+    if all(_is_true_or_false(value) for _, value in drawn):
         return (
-            "Two calls with equal arguments give different results: something is drawn at random "
-            "that should not be."
+            "Your result differs from call to call, and it should not: you may try changes drawn "
+            "at random, as long as what you find does not depend on them."
         )
-    return None
+    if all(case.construct is not None and not case.training for case, _ in drawn):
+        return (
+            "Two calls with equal arguments give different results in evaluation mode: something "
+            "is drawn at random that should not be, such as by an `F.dropout` without "
+            "`training=self.training`, or by a layer that `forward` makes anew."
+        )
+    return (
+        "Two calls with equal arguments give different results: something is drawn at random "
+        "that should not be."
+    )
+
+
+def _is_true_or_false(value: Any) -> bool:
+    return getattr(value, "dtype", type(value)) in (bool, torch.bool)

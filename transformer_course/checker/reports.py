@@ -23,13 +23,22 @@ from transformer_course.checker.feedback import (
     Sentence,
     Verdict,
 )
+from transformer_course.checker.formats import other_dtype
 from transformer_course.checker.judge import broken_properties, unsteady
 from transformer_course.checker.matrices import side_by_side
 from transformer_course.checker.meanings import meaning
 from transformer_course.checker.mistakes import same_behaviour
-from transformer_course.checker.sandbox import PRINT_LIMIT, TIME_LIMIT, Outcome, TimeLimitReached
+from transformer_course.checker.sandbox import (
+    CHECK_LIMIT,
+    PRINT_LIMIT,
+    TIME_LIMIT,
+    Outcome,
+    TimeLimitReached,
+    kind_of,
+)
 from transformer_course.checker.task import Task
 
+ANOTHER_RUNS = "Another check is running: call `check` in a cell of its own, not in an answer."
 NOT_SAVED = (
     "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
     "that can be written."
@@ -44,6 +53,27 @@ def _wrong(task: Task, finding: str, *parts: Part | str, seen: Sequence[Outcome]
 def unsuitable(task: Task, complaint: str) -> Feedback:
     """Answer something that cannot be checked at all."""
     return _wrong(task, complaint)
+
+
+def broken_off(task: Task, error: BaseException) -> Feedback:
+    """Answer what stopped the check itself, such as a result with code of its own."""
+    kind = kind_of(error)
+    finding = f"The check itself stopped with {_name(kind)}"
+    if kind is TimeLimitReached:
+        finding = f"The check did not end within {CHECK_LIMIT:g} seconds"
+    return _wrong(
+        task,
+        f"{finding}: what your code does or returns is more than it can handle.",
+        "Return tensors, numbers, lists or dictionaries, and leave Python's own settings alone.",
+    )
+
+
+def left_undone(error: BaseException) -> str:
+    """Say that something that is done with right answers was not done to the end."""
+    return (
+        f"It counts, but what is done with right answers stopped with {_name(kind_of(error))}: "
+        "your translator may be without it."
+    )
 
 
 def missing(task: Task, error: Exception) -> Feedback:
@@ -156,7 +186,7 @@ def unknown_mistake(
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     if any(outcome.line for outcome in seen):
         return crashed(task, seen, facts)
-    if words := unsteady(seen):
+    if words := unsteady(task, seen):
         return _wrong(task, words, seen=seen)
     if all(outcome.error for _, _, outcome in failing):
         return crashed(task, seen, facts)
@@ -182,16 +212,25 @@ def _crash(task: Task, seen: Sequence[Outcome]) -> tuple[str, list[Part]]:
     crashes = [(c, o) for c, o in zip(task.cases, seen, strict=False) if o.error]
     case, outcome = next(((c, o) for c, o in crashes if o.line), crashes[0])
     kind, message = outcome.error
-    if kind is TimeLimitReached:
+    if kind is TimeLimitReached and outcome.line:
         finding = f"It did not end within {TIME_LIMIT:g} seconds: does a loop never stop?"
+    elif kind is TimeLimitReached:
+        finding = (
+            f"To run it and to compare what it returned took more than {TIME_LIMIT:g} seconds: is "
+            "the result much longer than it should be?"
+        )
     else:
-        finding = f"It stopped with {kind.__name__}{f': {message}' if message else ''}"
+        finding = f"It stopped with {_name(kind)}{f': {message}' if message else ''}"
     parts: list[Part] = []
     if outcome.line:
         parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
     if words := meaning(kind, message):
         parts.append(Sentence(words, "What it means"))
     return finding, [*parts, Code("For", as_code(task, case))]
+
+
+def _name(kind: type[BaseException]) -> str:
+    return kind.__name__ or "an exception without a name"
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
@@ -250,11 +289,14 @@ def _advice(found: Difference) -> str:
 
 
 def _properties(task: Task, rows: Sequence[tuple[Case, Outcome, Outcome]]) -> list[Part]:
-    """Say which properties hold; they mean nothing for results of the wrong type or shape."""
+    """Say which properties hold; they mean nothing for a wrong type, shape or dtype."""
     found = [difference(right.value, outcome.value) for _, right, outcome in rows]
+    wanted, seen = [right for _, right, _ in rows], [outcome for _, _, outcome in rows]
     if not task.properties or any(d and d.kind != "values" for d in found):
         return []
-    broken = broken_properties(task, [outcome for _, _, outcome in rows])
+    if other_dtype(seen, wanted):
+        return []
+    broken = broken_properties(task, seen)
     lines = [f"{'FAILS' if p in broken else 'holds'}: {p.statement}" for p in task.properties]
     return [Listing("Properties of a right answer", tuple(lines))]
 

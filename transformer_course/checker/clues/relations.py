@@ -121,7 +121,7 @@ def _equal(wanted: Tensor, seen: Tensor) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value == int(value)
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _counted(task: Task, pairs: Sequence[tuple[int, Outcome, Outcome]]) -> str | None:
