@@ -152,7 +152,13 @@ def _parser() -> argparse.ArgumentParser:
     publish.add_argument("checkpoint", type=Path, help="the folder that train wrote")
     publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
 
-    grading = commands.add_parser("grade", help="grade a folder of notebooks, or my_transformer.py")
+    grading = commands.add_parser(
+        "grade",
+        help="grade a folder of notebooks, or my_transformer.py",
+        epilog="A submission is a program, and grading runs it. The limits are against accidents: "
+        "if you do not trust the class, grade in a container. The book's page for teachers has the "
+        "command.",
+    )
     grading.set_defaults(command=_grade)
     grading.add_argument("folder", type=Path, help="the files, or one folder per learner")
     grading.add_argument("--csv", type=Path, help="also write a table, one line per file")

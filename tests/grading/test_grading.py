@@ -1,9 +1,13 @@
 """A class hands in right, wrong and hostile notebooks: each becomes the row that it should."""
 
+import contextlib
 import json
 import os
 import random
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -308,6 +312,32 @@ def test_resume_grades_what_is_missing(pair, capsys):
     again = [json.loads(line) for line in rows.read_text().splitlines()]
     assert [row["lesson"] for row in again] == ["kept", "toy_translation"]
     assert len({row["submission"] for row in again}) == 2
+
+
+@pytest.mark.exhaustive
+@pytest.mark.timeout(1200)
+def test_nothing_is_lost_when_it_is_killed_again_and_again(tmp_path):
+    folder, rows = tmp_path / "class", tmp_path / "rows.jsonl"
+    folder.mkdir()
+    kinds = ("right", "known mistake", "stub", "crashes")
+    for number in range(40):
+        write_submission(folder / f"{number:02}.ipynb", ANSWERS[kinds[number % 4]][0])
+    command = [sys.executable, "-m", "transformer_course.cli", "grade", str(folder)]
+    command += ["--json", str(rows), "--processes", "2"]
+    waits = random.Random(0)
+    for _ in range(10):
+        begun = ["--resume"] if rows.exists() and rows.stat().st_size else []
+        process = subprocess.Popen([*command, *begun], start_new_session=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(waits.uniform(5, 15))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run([*command, "--resume"], check=True, capture_output=True)
+    graded = [json.loads(line) for line in rows.read_text().splitlines()]
+    assert sorted(row["submission"] for row in graded) == [f"{n:02}.ipynb" for n in range(40)]
+    solved = {row["submission"] for row in graded if not row["problem"] and "Well done" in str(row)}
+    assert solved == {f"{n:02}.ipynb" for n in range(0, 40, 4)}
 
 
 def test_rows_that_were_known_are_shown_when_it_is_stopped(pair, monkeypatch, capsys):
