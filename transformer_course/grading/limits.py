@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 LEAST_MEMORY = 0.5  # GiB
+AFTER = 60  # seconds behind the limit
 FILE_LIMIT = 2**28  # bytes; no answer has a reason to write a file at all
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 FILE_EVENTS = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
@@ -69,6 +70,8 @@ def confine(home: str, limits: Limits) -> None:
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
     resource.setrlimit(resource.RLIMIT_DATA, 2 * (round(limits.memory * 2**30),))
+    # Who waits for this process ends it; should that one be killed, the system does.
+    resource.setrlimit(resource.RLIMIT_CPU, 2 * (math.ceil(limits.seconds) + AFTER,))
     resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.addaudithook(partial(_refuse, os.path.realpath(home)))
