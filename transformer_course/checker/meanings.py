@@ -132,8 +132,8 @@ MEANINGS = (
     ),
     (
         TypeError,
-        "object is not subscriptable",
-        "Nothing stands in square brackets behind this object: a function is called, `f(x)`, and "
+        "(?<!'NoneType' )object is not subscriptable",
+        "Nothing can be looked up by square brackets here: a function is called, `f(x)`, and "
         "an attribute has a dot, `config.d_model`.",
     ),
     (

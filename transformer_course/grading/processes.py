@@ -28,7 +28,7 @@ SET_UP = "transformer_course.notebook"
 GLANCE = 0.25  # seconds between two looks at a process
 START = 60  # seconds that a process may take until it begins
 SAID = 2**23  # bytes that a process may send
-CELL = 1 / 4  # of the time limit is what one cell may take
+CELL = 1 / 3  # of the time limit is what one cell may take
 
 
 def submissions(folder: Path) -> list[Path]:
