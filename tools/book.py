@@ -5,11 +5,13 @@ versions of ``constraints.txt``; no page asks another host for anything.
 """
 
 import importlib.util
+import json
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import vl_convert
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -18,7 +20,7 @@ from sphinx.config import Config
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
 from tools.live_translator import FORWARD_PASS, WIDGET, translator_script
-from tools.sources import lesson_sources
+from tools.sources import cell_key, lesson_sources, outcomes_of
 from tools.stamp import repository
 from transformer_course.exercises import catalogues
 from transformer_course.publish import SCRIPTS, WEB
@@ -53,6 +55,21 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
         source[0] = filled(source[0])
         for file in (*lesson_sources(), FORWARD_PASS, WIDGET):
             app.env.note_dependency(str(file))
+
+
+def show_outcomes(app: Sphinx, page: str, source: list[str]) -> None:
+    """Give the cells that answer a prediction their outputs back, folded."""
+    kept = outcomes_of(Path(page))
+    if not page.startswith("notebooks/") or not kept.exists():
+        return
+    app.env.note_dependency(str(kept))
+    outcomes = json.loads(kept.read_text(encoding="utf-8"))
+    notebook = nbformat.reads(source[0], as_version=4)
+    for cell in notebook.cells:
+        if "outcome" in cell.metadata.get("tags", []):
+            cell.outputs = nbformat.from_dict(outcomes[cell_key(cell)])
+            cell.metadata.tags.append("hide-output")
+    source[0] = nbformat.writes(notebook)
 
 
 def write_live_translator(app: Sphinx) -> None:
@@ -146,6 +163,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_libraries)
     app.connect("builder-inited", write_live_translator)
     app.connect("source-read", fill)
+    app.connect("source-read", show_outcomes)
     app.connect("doctree-read", keep_formulas)
     app.connect("doctree-read", open_gaps)
     app.connect("doctree-resolved", link_first_uses)

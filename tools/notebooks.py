@@ -6,6 +6,7 @@ named; ``python -m tools.notebooks check`` tells whether every notebook is in sy
 
 import argparse
 import difflib
+import json
 import os
 import re
 import sys
@@ -20,9 +21,11 @@ from nbformat import NotebookNode
 
 from tools.sources import (
     as_stored,
+    cell_key,
     lesson_sources,
     notebook_of,
     notebook_text,
+    outcomes_of,
     read_notebook,
     read_source,
     source_text,
@@ -85,6 +88,24 @@ def keep_measurements(notebook: NotebookNode, stored: NotebookNode) -> None:
             cell.outputs = outputs.get(cell.source) or cell.outputs
 
 
+def keep_outcomes(source: Path, notebook: NotebookNode) -> None:
+    """Move the outputs of cells tagged ``outcome`` into a file that only the book reads.
+
+    They answer a prediction, so the notebook shows them to nobody before the cell is run.
+    """
+    outcomes = {}
+    for cell in notebook.cells:
+        if "outcome" in cell.metadata.get("tags", []):
+            outcomes[cell_key(cell)] = cell.outputs
+            cell.outputs, cell.execution_count = [], None
+    if outcomes:
+        text = json.dumps(outcomes, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        outcomes_of(source).parent.mkdir(exist_ok=True)
+        write_if_changed(outcomes_of(source), text)
+    else:
+        outcomes_of(source).unlink(missing_ok=True)
+
+
 def stabilise(notebook: NotebookNode) -> None:
     """Remove what depends on this machine or on this run from the metadata."""
     notebook.metadata.language_info.pop("version", None)
@@ -112,6 +133,7 @@ def build(source: Path, measure: bool = False) -> list[str]:
         if not measure and notebook_of(source).exists():
             keep_measurements(notebook, read_notebook(notebook_of(source)))
         stabilise(notebook)
+        keep_outcomes(source, notebook)
         text = KERNEL_FILE.sub("ipykernel/cell.py", notebook_text(notebook))
         write_if_changed(notebook_of(source), text)
     return wrong

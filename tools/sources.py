@@ -26,6 +26,16 @@ def notebook_of(source: Path) -> Path:
     return source.parent.parent / f"{source.stem}.ipynb"
 
 
+def outcomes_of(source: Path) -> Path:
+    """Return where the outputs of a lesson stand that its notebook does not show."""
+    return ROOT / "book" / "outcomes" / f"{source.stem}.json"
+
+
+def cell_key(cell: NotebookNode) -> str:
+    """Return by what the outputs of a cell are found again; it depends on the source alone."""
+    return hashlib.sha256(cell.source.encode()).hexdigest()[:12]
+
+
 def read_source(source: Path) -> NotebookNode:
     """Return the notebook that a source describes, without outputs."""
     notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")

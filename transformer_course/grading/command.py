@@ -8,11 +8,13 @@ from typing import TextIO
 
 from tqdm import tqdm
 
+from transformer_course.checker.comparison import short
 from transformer_course.files import write_text
 from transformer_course.grading.limits import Limits
 from transformer_course.grading.processes import grade, shown, submissions
 from transformer_course.grading.table import (
     Row,
+    class_predictions,
     clusters,
     frequent_mistakes,
     on_screen,
@@ -103,3 +105,6 @@ def _print(rows: list[Row]) -> None:
     if groups := clusters(rows):
         print("\nNo known mistake explains these, and each group computes the same:")
         print(*groups, sep="\n")
+    for question, expected in class_predictions(rows):
+        print(f"\n{question}")
+        print(*(f"{count} x {short(words)}" for words, count in expected), sep="\n")

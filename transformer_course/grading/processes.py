@@ -209,6 +209,7 @@ def _report(path: Path, home: str, limits: Limits, send: Any) -> None:
     """Send what is found out, as soon as it is."""
     submission = read(path)
     send({"lesson": submission.lesson, "of": len(submission.exercises)})
+    send({"predictions": dict(submission.predictions)})
     confine(home, limits)
 
     def report(name: str, feedback: Feedback) -> None:

@@ -8,10 +8,11 @@ nothing but answers, of all lessons.
 
 import re
 import symtable
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from unittest import mock
 
@@ -28,6 +29,7 @@ from transformer_course.own import examine, sections
 from transformer_course.own.answer import global_names
 from transformer_course.own.file import FileError
 from transformer_course.own.location import NAME
+from transformer_course.predictions import written_in
 from transformer_course.syllabus import lessons_folder
 
 CHECK = re.compile(r"(\w+)\.check\(")
@@ -87,6 +89,8 @@ class Submission:
         The lesson's exercises by name.
     failures
         What went wrong in the cells that answers need, a sentence each, once they were run.
+    predictions
+        What the learner expected, by question.
     """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
@@ -94,6 +98,7 @@ class Submission:
         self.lesson = _lesson(self._cells)
         self.exercises = catalogues()[self.lesson]
         self.failures: list[str] = []
+        self.predictions = dict(made for cell in self._cells for made in written_in(cell.source))
 
     @classmethod
     def read(cls, path: Path) -> "Submission":
@@ -191,12 +196,13 @@ class OwnFile:
         ``my_transformer``.
     exercises
         The exercise of each part by its name.
-    failures
-        Always empty: a file that does not run is refused.
+    failures, predictions
+        Always empty: a file that does not run is refused, and predicts nothing.
     """
 
     lesson = "my_transformer"
     failures: Sequence[str] = ()
+    predictions: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, path: Path) -> None:
         self._path = path

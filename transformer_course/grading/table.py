@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Row:
         that the learner sees).
     failures
         What went wrong in cells that answers need, a sentence each.
+    predictions
+        What the learner expected, by question.
     problem
         Why the submission could not be graded, or not to its end; empty if it could.
     """
@@ -45,6 +47,7 @@ class Row:
     of: int = 0
     exercises: dict[str, dict[str, Any]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    predictions: dict[str, str] = field(default_factory=dict)
     problem: str = ""
 
     def take(self, message: Any) -> bool:
@@ -64,6 +67,8 @@ class Row:
                 self.exercises |= {plain(name): _answer(each) for name, each in answers.items()}
             case {"failures": list(failures)}:
                 self.failures = [plain(each) for each in failures]
+            case {"predictions": dict(predictions)}:
+                self.predictions = {plain(q): plain(words) for q, words in predictions.items()}
             case {"problem": str(problem)}:
                 self.problem = plain(problem)
                 return True
@@ -113,6 +118,19 @@ def frequent_mistakes(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Return in how many submissions each mistake was recognised, the most frequent first."""
     counts = Counter(mistake for row in rows for mistake in row.mistakes)
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+
+
+def class_predictions(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str, int]]]]:
+    """Yield each question with what the class expected and how many did, the most frequent first.
+
+    Questions come in the order of the lessons.
+    """
+    expected: dict[str, Counter[str]] = {}
+    for row in sorted(rows, key=lambda row: row.lesson):
+        for question, words in row.predictions.items():
+            expected.setdefault(question, Counter())[" ".join(words.lower().split())] += 1
+    for question, counts in expected.items():
+        yield question, counts.most_common()
 
 
 @dataclass(frozen=True)
