@@ -127,6 +127,9 @@ PICTURES = {
     "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
     "scores_by_bin": lambda: plots.scores_by_bin({"source words": BINS}),
+    "soft_look_up": lambda: plots.soft_look_up(
+        torch.tensor([[2.0, 0.0], [0.0, -2.0]]), torch.tensor([18.0, 22.0]), ["a", "b"]
+    ),
     "softmax_temperature": lambda: plots.softmax_temperature(SCORES[0], list("abcdef"), 64),
     "split_and_merge": plots.split_and_merge,
     "split_without_transpose": plots.split_without_transpose,

@@ -48,6 +48,7 @@ from transformer_course.plots.progress import progress_bars
 from transformer_course.plots.renderer import Picture, enable
 from transformer_course.plots.sampling import sampling_cuts
 from transformer_course.plots.scaling import scaling_curves
+from transformer_course.plots.soft_look_up import soft_look_up
 from transformer_course.plots.sub_words import subword_cuts, vocabulary_tradeoff
 from transformer_course.plots.temperature import softmax_temperature
 from transformer_course.plots.theme import COLOURS
@@ -119,6 +120,7 @@ __all__ = [
     "scaling_curves",
     "schedule_curves",
     "scores_by_bin",
+    "soft_look_up",
     "softmax_temperature",
     "split_and_merge",
     "split_without_transpose",
