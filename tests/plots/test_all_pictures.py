@@ -113,7 +113,6 @@ PICTURES = {
     "mask_panels": lambda: plots.mask_panels({"causal": causal_mask(6)}, WORDS, WORDS, "Open"),
     "mask_picture": lambda: plots.mask_picture(causal_mask(6), WORDS, WORDS),
     "mask_viewer": lambda: plots.mask_viewer(SCORES, WORDS, real=4),
-    "memory_by_length": lambda: plots.memory_by_length(SMALL, batch=32),
     "ngram_matches": lambda: plots.ngram_matches(WORDS, WORDS[:4]),
     "norm_orders": plots.norm_orders,
     "normalisation_steps": lambda: plots.normalisation_steps({"x": torch.ones(4)}, "It shrinks"),

@@ -66,7 +66,6 @@ from transformer_course.plots.transformer import (
     forward_pass,
     logits_and_probabilities,
     mask_panels,
-    memory_by_length,
     parameter_bars,
     who_catches_whom,
 )
@@ -106,7 +105,6 @@ __all__ = [
     "mask_panels",
     "mask_picture",
     "mask_viewer",
-    "memory_by_length",
     "ngram_matches",
     "norm_orders",
     "normalisation_steps",
