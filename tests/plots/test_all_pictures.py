@@ -24,6 +24,7 @@ from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bund
 from transformer_course.plots.theme import CARD
 from transformer_course.translation.decoding.beam import mean_length
 from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
+from transformer_course.translation.translator import Translator, toy_checkpoint
 
 LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
 COLUMN = 640  # pixels of a notebook's column
@@ -135,6 +136,9 @@ PICTURES = {
     "step_profile": lambda: plots.step_profile({"matrices": 0.7, "the rest": 0.3}),
     "subword_cuts": lambda: plots.subword_cuts({"9": ["▁a", "▁d", "og"], "99": ["▁a", "▁dog"]}),
     "token_similarity": lambda: plots.token_similarity(torch.eye(6), WORDS, "All differ"),
+    "translations_without_a_head": lambda: plots.translations_without_a_head(
+        Translator.load(toy_checkpoint()), ["the small cat sleeps"]
+    ),
     "unit_words": lambda: plots.unit_words(
         pd.DataFrame({"unit": [3, 3, 8], "word": ["a", "b", "c"], "activation": [2.0, 1.0, 0.5]})
     ),

@@ -48,6 +48,7 @@ from transformer_course.plots.progress import progress_bars
 from transformer_course.plots.renderer import Picture, enable
 from transformer_course.plots.sampling import sampling_cuts
 from transformer_course.plots.scaling import scaling_curves
+from transformer_course.plots.silenced import translations_without_a_head
 from transformer_course.plots.soft_look_up import soft_look_up
 from transformer_course.plots.sub_words import subword_cuts, vocabulary_tradeoff
 from transformer_course.plots.temperature import softmax_temperature
@@ -125,6 +126,7 @@ __all__ = [
     "step_profile",
     "subword_cuts",
     "token_similarity",
+    "translations_without_a_head",
     "unit_words",
     "vocabulary_tradeoff",
     "wavelength_by_pair",
