@@ -67,6 +67,14 @@ FAILURES = pd.DataFrame(
     }
 )
 
+
+def search_to_draw() -> dict:
+    """A decoder has read nothing yet, so each picture takes a new one."""
+    decoder = PrefixDecoder(lambda prefix: [-9.0, -9.0, len(prefix) - 2.0, 0.5, 0.1])
+    words = ["<pad>", "<bos>", "<eos>", "a", "b"]
+    return {"decoder": decoder, "words": words, "bos": 1, "eos": 2, "limit": 4}
+
+
 PICTURES = {
     "activation_functions": plots.activation_functions,
     "accuracy_by_length": lambda: plots.accuracy_by_length(LENGTHS, 24, 0.1, "It falls"),
@@ -79,13 +87,8 @@ PICTURES = {
     "attention_heatmap": lambda: plots.attention_heatmap(WEIGHTS, WORDS, WORDS),
     "batch_endings": lambda: plots.batch_endings([["a", "<eos>", "<pad>"], list("abc")], "Ends"),
     "batch_rectangles": lambda: plots.batch_rectangles({"mixed": [(3, 4), (9, 8)]}),
-    "beam_tree": lambda: plots.beam_tree(
-        PrefixDecoder(lambda prefix: [-9.0, -9.0, len(prefix) - 2.0, 0.5, 0.1]),
-        ["<pad>", "<bos>", "<eos>", "a", "b"],
-        bos=1,
-        eos=2,
-        limit=4,
-    ),
+    "beam_steps": lambda: plots.beam_steps(**search_to_draw()),
+    "beam_tree": lambda: plots.beam_tree(**search_to_draw()),
     "beam_width_curves": lambda: plots.beam_width_curves(BEAMS.assign(bleu=[30.0, 20.0])),
     "bleu_by_minutes": lambda: plots.bleu_by_minutes({"EN-FR": MINUTES}),
     "cache_grids": plots.cache_grids,

@@ -113,10 +113,52 @@ def test_the_reader_steps_through_the_tree():
     assert (slider["bind"]["min"], slider["bind"]["max"], slider["value"]) == (1, 3, 3)
 
 
-def test_a_search_that_is_too_long_is_refused():
+@pytest.mark.parametrize("picture", [pictures.beam_tree, pictures.beam_steps])
+def test_a_search_that_is_too_long_is_refused(picture):
     endless = PrefixDecoder(lambda prefix: [-9.0, -9.0, -9.0, 0.0, 0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="room for 12 steps; this search took 13"):
-        pictures.beam_tree(endless, WORDS, BOS, EOS, limit=13, beam=1)
+        picture(endless, WORDS, BOS, EOS, limit=13, beam=1)
+
+
+def steps(beam=2, limit=5):
+    return pictures.beam_steps(decoder(), WORDS, BOS, EOS, limit, beam)
+
+
+def test_a_step_shows_how_each_probability_came_about():
+    assert {said: node["product"] for said, node in nodes(steps()).items()} == {
+        "le": "1.00 · 0.60 = 0.60, kept",
+        "un": "1.00 · 0.40 = 0.40, kept",
+        "un chien": "0.40 · 0.95 = 0.38, kept",
+        "le chat": "0.60 · 0.55 = 0.33, kept",
+        "le chien": "0.60 · 0.45 = 0.27, dropped",
+        "un chat": "0.40 · 0.05 = 0.02, dropped",
+        "un chien <eos>": "0.38 · 1.00 = 0.38, finished",
+        "le chat <eos>": "0.33 · 1.00 = 0.33, finished",
+    }
+
+
+def test_greedy_search_has_candidates_to_drop():
+    found = nodes(steps(beam=1))
+    assert [said for said, node in found.items() if node["fate"] != "dropped"] == [
+        "le",
+        "le chat",
+        "le chat <eos>",
+    ]
+    assert {"un", "le chien"} <= found.keys()
+
+
+def test_the_reader_begins_at_the_first_step(drawn):
+    [slider] = [p for p in steps().to_dict()["params"] if "bind" in p]
+    assert (slider["bind"]["min"], slider["bind"]["max"], slider["value"]) == (1, 3, 1)
+    svg = drawn(steps())
+    assert "step 1 of 3" in svg
+    assert "0.60, kept" in svg
+    assert "un chien" not in svg.partition("</title>")[2].replace(steps().description, "")
+
+
+def test_the_steps_say_who_leads_and_who_wins():
+    assert "un chien, 0.40 · 0.95 = 0.38, kept; " in steps().description
+    assert steps().description.endswith("with dark outlines: un chien.")
 
 
 def test_penalties_are_drawn_as_they_are():

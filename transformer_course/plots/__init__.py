@@ -11,7 +11,12 @@ from transformer_course.plots.attention import (
     head_grid,
     mask_picture,
 )
-from transformer_course.plots.beam_search import beam_tree, beam_width_curves, length_penalties
+from transformer_course.plots.beam_search import (
+    beam_steps,
+    beam_tree,
+    beam_width_curves,
+    length_penalties,
+)
 from transformer_course.plots.bleu import bleu_by_minutes, ngram_matches
 from transformer_course.plots.course_map import course_map
 from transformer_course.plots.decoding import batch_endings, cache_grids
@@ -82,6 +87,7 @@ __all__ = [
     "attention_heatmap",
     "batch_endings",
     "batch_rectangles",
+    "beam_steps",
     "beam_tree",
     "beam_width_curves",
     "bleu_by_minutes",

@@ -1,5 +1,6 @@
-"""Pictures of beam search: the tree of its candidates, length penalties, and wider beams."""
+"""Pictures of beam search: its steps, the tree of its candidates, penalties, wider beams."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +41,8 @@ FATES = {
 TREE_WIDTH, ROW_HEIGHT = 500, 46
 MOST_STEPS = 12
 """Longest search whose words stay apart in a tree."""
+FEWEST_ROWS = 4
+"""Candidates that a step shows at least, so that greedy search has some to drop."""
 BEAM_COLUMNS = {
     "log_probability": "log-probability\n(nats)",
     "length": "length (share\nof reference)",
@@ -79,6 +82,86 @@ def beam_tree(
     ValueError
         If the search takes more steps than a tree has room for.
     """
+    nodes, best, steps = _recorded(
+        decoder, words, bos, eos, limit, beam, length_penalty, pad, 2 * beam
+    )
+    for node in nodes:
+        node["total"] = round(node["total"], 2)
+    said = " ".join(words[token] for token in best.tokens)
+    fates = {fate: sum(node["fate"] == fate for node in nodes) for fate in FATES}
+    return titled(
+        _tree(nodes, words[bos], steps),
+        title,
+        f"A tree that grows to the right, one column for each of {steps} steps; the "
+        f"{2 * beam} most probable candidates of a step stand below each other with their "
+        f"log-probabilities. A slider sets how many steps are shown. Of the candidates shown "
+        f"{fates['kept']} were kept, {fates['finished']} finished and {fates['dropped']} dropped. "
+        f"The best in the end, drawn with thick lines: {said}, log-probability "
+        f"{best.log_probability:.2f}.",
+    )
+
+
+def beam_steps(
+    decoder: PrefixScorer,
+    words: Sequence[str],
+    bos: int,
+    eos: int,
+    limit: int,
+    beam: int = 3,
+    length_penalty: Callable[[int], float] = mean_length,
+    pad: int | None = None,
+    title: str = "At each step the most probable candidates are kept",
+) -> alt.LayerChart:
+    """Search with a beam and draw one step at a time, from the first; the reader goes on.
+
+    A step's candidates are bars of their probability so far, with the product that makes it.
+
+    Parameters
+    ----------
+    decoder, words, bos, eos, limit, beam, length_penalty, pad
+        As for :func:`beam_tree`.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If the search takes more than twelve steps.
+    """
+    rows = max(2 * beam, FEWEST_ROWS)
+    nodes, best, steps = _recorded(decoder, words, bos, eos, limit, beam, length_penalty, pad, rows)
+    sofar = {"": 0.0} | {node["said"]: node["total"] for node in nodes}
+    for node in nodes:
+        total, before = node.pop("total"), sofar[node["said"].removesuffix(node["word"]).rstrip()]
+        node["probability"] = round(math.exp(total), 3)
+        node["product"] = (
+            f"{math.exp(before):.2f} \u00b7 {math.exp(total - before):.2f} = "
+            f"{math.exp(total):.2f}, {node['fate']}"
+        )
+    leaders = [f"{node['said']}, {node['product']}" for node in nodes if node["rank"] == 1]
+    said = " ".join(words[token] for token in best.tokens)
+    return titled(
+        _bars(nodes, rows, steps),
+        title,
+        f"Bars of the {rows} most probable candidates of a step, which a slider sets, from 1 to "
+        f"{steps}. Over each bar: what is said so far, and its probability, which is that of its "
+        f"beginning times that of its last word. The first candidate of each step: "
+        f"{'; '.join(leaders)}. The search returns, with dark outlines: {said}.",
+    )
+
+
+def _recorded(
+    decoder: PrefixScorer,
+    words: Sequence[str],
+    bos: int,
+    eos: int,
+    limit: int,
+    beam: int,
+    length_penalty: Callable[[int], float],
+    pad: int | None,
+    shown: int,
+) -> tuple[list[dict[str, Any]], Hypothesis, int]:
+    """Search; return the ``shown`` best candidates of each step, what won, and the steps."""
     recorder = _Recorder(decoder)
     with torch.no_grad():
         [[best, *_]] = search(recorder, bos, eos, [limit], beam, length_penalty, 1, pad)
@@ -87,22 +170,11 @@ def beam_tree(
             f"there is room for {MOST_STEPS} steps; this search took {len(recorder.steps)}. "
             f"Choose a shorter sentence, or a smaller limit."
         )
-    nodes = list(_candidates(recorder.steps, best, eos, pad, beam, limit))
+    nodes = list(_candidates(recorder.steps, best, eos, pad, beam, limit, shown))
     for node in nodes:
         said = [words[token] for token in node.pop("prefix")]
         node.update(word=said[-1], said=" ".join(said))
-    said = " ".join(words[token] for token in best.tokens)
-    fates = {fate: sum(node["fate"] == fate for node in nodes) for fate in FATES}
-    return titled(
-        _tree(nodes, words[bos], len(recorder.steps)),
-        title,
-        f"A tree that grows to the right, one column for each of {len(recorder.steps)} steps; the "
-        f"{2 * beam} most probable candidates of a step stand below each other with their "
-        f"log-probabilities. A slider sets how many steps are shown. Of the candidates shown "
-        f"{fates['kept']} were kept, {fates['finished']} finished and {fates['dropped']} dropped. "
-        f"The best in the end, drawn with thick lines: {said}, log-probability "
-        f"{best.log_probability:.2f}.",
-    )
+    return nodes, best, len(recorder.steps)
 
 
 class _Step(NamedTuple):
@@ -146,15 +218,21 @@ class _Recorder:
 
 
 def _candidates(
-    steps: Sequence[_Step], best: Hypothesis, eos: int, pad: int | None, beam: int, limit: int
+    steps: Sequence[_Step],
+    best: Hypothesis,
+    eos: int,
+    pad: int | None,
+    beam: int,
+    limit: int,
+    shown: int,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a record for each of the 2 * beam most probable candidates of each step."""
+    """Yield a record for each of the ``shown`` most probable candidates of each step."""
     winner = (*best.tokens, eos)
     ranks: dict[tuple[int, ...], int] = {(): 1}
     for number, step in enumerate(steps, start=1):
         followed = set(steps[number].prefixes) if number < len(steps) else set()
         parents, ranks = ranks, {}
-        ranked = _ranked(step, pad, followed | {winner[:number]})[: 2 * beam]
+        ranked = _ranked(step, pad, followed | {winner[:number]})[:shown]
         for rank, (total, tokens) in enumerate(ranked, start=1):
             ends = rank <= beam and (tokens[-1] == eos or len(tokens) == limit)
             ranks[tokens] = rank
@@ -163,7 +241,7 @@ def _candidates(
                 "rank": rank,
                 "parent": parents[tokens[:-1]],
                 "prefix": tokens,
-                "total": round(total, 2),
+                "total": total,
                 "fate": "finished" if ends else "kept" if tokens in followed else "dropped",
                 "best": winner[: len(tokens)] == tokens,
             }
@@ -234,6 +312,49 @@ def _tree(nodes: list[dict[str, Any]], root: str, steps: int) -> alt.LayerChart:
         *_words_on_a_halo(edges, "total:Q", dy=14, size=SMALL_SIZE - 1, colour=MUTED),
         data=alt.Data(values=[{"step": 0, "rank": 1, "word": root}, *nodes]),
     ).add_params(alt.param(name="steps_shown", value=steps, bind=slider))
+
+
+def _bars(nodes: list[dict[str, Any]], rows: int, steps: int) -> alt.LayerChart:
+    slider = alt.binding_range(min=1, max=steps, step=1, name="step: ")
+    base = (
+        alt.Chart(width=TREE_WIDTH, height=ROW_HEIGHT * rows)
+        .transform_filter("datum.step == step_shown")
+        .encode(
+            y=alt.Y(
+                "rank:Q",
+                title="rank",
+                scale=alt.Scale(domain=[rows + 0.5, 0.3], nice=False),
+                axis=alt.Axis(values=list(range(1, rows + 1)), grid=False),
+            )
+        )
+    )
+    bars = base.mark_bar(orient="horizontal", size=14).encode(
+        x=alt.X(
+            "probability:Q", title="probability of the words so far", scale=alt.Scale(domain=[0, 1])
+        ),
+        color=alt.Color(
+            "fate:N", title="candidate", scale=_fates(0), legend=alt.Legend(orient="bottom")
+        ),
+        stroke=alt.condition("datum.best", alt.value(INK), alt.value(None)),
+        strokeWidth=alt.value(2.5),
+        tooltip=[
+            alt.Tooltip("said:N", title="so far"),
+            alt.Tooltip("product:N", title="probability"),
+            alt.Tooltip("rank:Q"),
+        ],
+    )
+    over = base.mark_text(align="left", x=3, dy=-15, fontSize=SMALL_SIZE, color=INK)
+    right = base.mark_text(align="right", x=TREE_WIDTH, dy=-15, fontSize=SMALL_SIZE, color=MUTED)
+    caption = alt.Chart(alt.Data(values=[{}])).mark_text(
+        text=alt.ExprRef(f"'step ' + step_shown + ' of {steps}'"), align="left", x=0, y=-10
+    )
+    return alt.layer(
+        bars,
+        over.encode(text="said:N"),
+        right.encode(text="product:N"),
+        caption,
+        data=alt.Data(values=nodes),
+    ).add_params(alt.param(name="step_shown", value=1, bind=slider))
 
 
 def _words_on_a_halo(

@@ -10,9 +10,9 @@ from transformer_course.exercises.decoding.small_decoder import SmallLayer as Sm
 
 # In the order of the lesson.
 EXERCISES = (
-    next_token_probabilities,
     greedy,
     length_score,
     beam_search,
+    next_token_probabilities,
     cached_step,
 )
