@@ -33,7 +33,7 @@ def test_an_exercise_is_read_from_its_heading():
 @pytest.mark.parametrize(
     ("solved", "words"),
     [
-        ((), "0 of 5 solved; next: exercise 1, scaled_dot_product_attention, 20 minutes."),
+        ((), "0 of 5 solved; next: exercise 1, scaled_dot_product_attention, 15 minutes."),
         (("padding_mask",), "1 of 5 solved; next: exercise 1, scaled_dot_product"),
         (("scaled_dot_product_attention",), "1 of 5 solved; next: exercise 2, padding_mask, 5 min"),
     ],
