@@ -93,6 +93,9 @@ def test_fork_changes_one_line(monkeypatch, tmp_path):
     text = sources.source_text(notebook)
     assert text.count("owner/name") == 3
     assert "old" not in text
+    setup = next(cell for cell in notebook.cells if "install" in cell.metadata.get("tags", []))
+    assert setup.source.startswith("# @title Set-up: run me\n")
+    assert setup.metadata["jupyter"]["source_hidden"]
     readme = stamp.stamped_readme("git clone https://github.com/a/b c\n")
     assert readme == "git clone https://github.com/owner/name c\n"
 

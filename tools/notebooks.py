@@ -97,7 +97,7 @@ def keep_outcomes(source: Path, notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if "outcome" in cell.metadata.get("tags", []):
             outcomes[cell_key(cell)] = cell.outputs
-            cell.outputs, cell.execution_count = [], None
+            cell.outputs = []
     if outcomes:
         text = json.dumps(outcomes, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         outcomes_of(source).parent.mkdir(exist_ok=True)

@@ -25,6 +25,10 @@ from tools.sources import (
 )
 from transformer_course.syllabus import LESSONS, colab_link, kaggle_link
 
+TITLES = {
+    "install": "# @title Set-up: run me",
+    "setup": "# @title And what this lesson imports",
+}
 README = ROOT / "README.md"
 CITATION = ROOT / "CITATION.cff"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
@@ -64,7 +68,7 @@ def setup_cell(name: str) -> str:
 
 
 def stamp_cells(notebook: NotebookNode, name: str) -> None:
-    """Write the cells tagged ``links`` and ``install`` of a lesson.
+    """Write the cells tagged ``links`` and ``install`` of a lesson, and fold those of the set-up.
 
     Raises
     ------
@@ -79,6 +83,22 @@ def stamp_cells(notebook: NotebookNode, name: str) -> None:
                 "see CONTRIBUTING.md"
             )
         cells[0].source = source
+    for cell in notebook.cells:
+        if {"install", "setup"} & set(cell.metadata.get("tags", [])):
+            _fold(cell)
+
+
+def _fold(cell: NotebookNode) -> None:
+    """Show no more of a cell than its first line, a title: in JupyterLab, Colab, Kaggle, the book.
+
+    What Colab calls a title is a comment elsewhere.
+    """
+    cell.metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
+    cell.metadata["_kg_hide-input"] = True
+    if "hide-input" not in cell.metadata.tags:
+        cell.metadata.tags.append("hide-input")
+    title = TITLES["install" if "install" in cell.metadata.tags else "setup"]
+    cell.source = f"{title}\n{cell.source.removeprefix(title).lstrip()}"
 
 
 def title_and_promise(notebook: NotebookNode) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bund
 from transformer_course.plots.theme import CARD
 from transformer_course.translation.decoding.beam import mean_length
 from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
+from transformer_course.translation.translator import Translator, toy_checkpoint
 
 LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
 COLUMN = 640  # pixels of a notebook's column
@@ -116,7 +117,6 @@ PICTURES = {
     "mask_panels": lambda: plots.mask_panels({"causal": causal_mask(6)}, WORDS, WORDS, "Open"),
     "mask_picture": lambda: plots.mask_picture(causal_mask(6), WORDS, WORDS),
     "mask_viewer": lambda: plots.mask_viewer(SCORES, WORDS, real=4),
-    "memory_by_length": lambda: plots.memory_by_length(SMALL, batch=32),
     "ngram_matches": lambda: plots.ngram_matches(WORDS, WORDS[:4]),
     "norm_orders": plots.norm_orders,
     "normalisation_steps": lambda: plots.normalisation_steps({"x": torch.ones(4)}, "It shrinks"),
@@ -130,12 +130,18 @@ PICTURES = {
     "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
     "scores_by_bin": lambda: plots.scores_by_bin({"source words": BINS}),
+    "soft_look_up": lambda: plots.soft_look_up(
+        torch.tensor([[2.0, 0.0], [0.0, -2.0]]), torch.tensor([18.0, 22.0]), ["a", "b"]
+    ),
     "softmax_temperature": lambda: plots.softmax_temperature(SCORES[0], list("abcdef"), 64),
     "split_and_merge": plots.split_and_merge,
     "split_without_transpose": plots.split_without_transpose,
     "step_profile": lambda: plots.step_profile({"matrices": 0.7, "the rest": 0.3}),
     "subword_cuts": lambda: plots.subword_cuts({"9": ["▁a", "▁d", "og"], "99": ["▁a", "▁dog"]}),
     "token_similarity": lambda: plots.token_similarity(torch.eye(6), WORDS, "All differ"),
+    "translations_without_a_head": lambda: plots.translations_without_a_head(
+        Translator.load(toy_checkpoint()), ["the small cat sleeps"]
+    ),
     "unit_words": lambda: plots.unit_words(
         pd.DataFrame({"unit": [3, 3, 8], "word": ["a", "b", "c"], "activation": [2.0, 1.0, 0.5]})
     ),

@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 import torch
 
-from transformer_course.costs import memory_summary, parameter_summary
+from transformer_course.costs import parameter_summary
 from transformer_course.model import (
     Transformer,
     TransformerConfig,
@@ -80,25 +80,6 @@ def test_a_narrow_part_has_a_bar_without_a_name():
 def test_a_part_of_another_name_is_drawn_too():
     [axes] = pictures.parameter_bars({"new": {"head": 10, "total": 10}}, "Title").figure.axes
     assert words(axes) == ["head\n0.0", "0.0"]
-
-
-def test_the_memory_is_that_of_the_summary():
-    with torch.device("meta"):
-        network = Transformer(TransformerConfig())
-    rows = pictures.memory_by_length(network, batch=4).to_dict()["data"]["values"]
-    for length in pictures.LENGTHS:
-        drawn = {row["purpose"]: row["gigabytes"] for row in rows if row["length"] == length}
-        wanted = memory_summary(network, batch=4, source=length, target=length)
-        assert drawn == {name: pytest.approx(size / 1e9, abs=1e-3) for name, size in wanted.items()}
-
-
-def test_the_slider_finds_a_bar_at_every_stop(network):
-    spec = pictures.memory_by_length(network, batch=4).to_dict()
-    [slider] = [param for param in spec["params"] if param["name"] == "tokens"]
-    first, last, step = (slider["bind"][key] for key in ("min", "max", "step"))
-    stops = {*range(first, last + 1, step)}
-    assert slider["value"] in stops
-    assert stops == {row["length"] for row in spec["data"]["values"]}
 
 
 # Tests

@@ -111,12 +111,18 @@ def _everywhere(
     for mistake in possible:
         if explains(mistake):
             return Diagnosis((mistake,))
-    pairs = _likely_pairs(possible, catalogue, evidence)
-    fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
+    for pairs in _likely_pairs(possible, catalogue, evidence):
+        fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
+        if fitting:
+            return _in_common(fitting)
+    return None
+
+
+def _in_common(fitting: Sequence[Pair]) -> Diagnosis | None:
+    """Return the only pair, or what all share: what cannot be told apart is not guessed."""
     if len(fitting) == 1:
         return Diagnosis(fitting[0].mistakes)
-    # Several pairs cannot be told apart, and a guess helps nobody; what they share is no guess.
-    shared = set.intersection(*(set(pair.mistakes) for pair in fitting)) if fitting else set()
+    shared = set.intersection(*(set(pair.mistakes) for pair in fitting))
     if shared and len(fitting) < FITTING_PAIRS:
         return Diagnosis(tuple(shared), "It is not the only mistake.")
     return None
@@ -124,18 +130,21 @@ def _everywhere(
 
 def _likely_pairs(
     possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
-) -> Iterator[Pair]:
-    """Yield the commonest pairs, then those of a mistake that alone explains a wrong case."""
+) -> Iterator[Iterator[Pair]]:
+    """Yield the commonest pairs; then, among the rest, those of a mistake that shows alone.
+
+    That is a mistake that explains a wrong case without the other.
+    """
     left = set(possible)
     pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
-    yield from itertools.islice(pairs, PAIRS_TRIED)
+    yield itertools.islice(pairs, PAIRS_TRIED)
     telling = [n for n in evidence.wrong if not isinstance(evidence.seen[n].value, bool)]
 
     def shows(mistake: Mistake) -> bool:
         return any(same_behaviour(catalogue.outcome(mistake, n), evidence.seen[n]) for n in telling)
 
     seen = set(filter(shows, possible))
-    yield from itertools.islice((p for p in pairs if seen & set(p.mistakes)), PAIRS_TRIED)
+    yield itertools.islice((p for p in pairs if seen & set(p.mistakes)), PAIRS_TRIED)
 
 
 def _crashes_tell(wrong: Mistake | Pair, evidence: Evidence) -> bool:

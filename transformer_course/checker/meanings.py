@@ -79,6 +79,17 @@ MEANINGS = (
         "The list is empty: here there is nothing left to join.",
     ),
     (
+        ValueError,
+        r"(max|min)\(\).* empty",
+        "What `max` or `min` looks through is empty: does everything fit, or is something left "
+        "out before?",
+    ),
+    (
+        RuntimeError,
+        "the number of sizes provided",
+        "What is written has more axes than the place it is written to: reduce it over the others.",
+    ),
+    (
         TypeError,
         "must be Tensor, not list",
         "Make it one tensor first: `torch.tensor` of numbers, `torch.cat` or `stack` of tensors.",
@@ -126,8 +137,9 @@ MEANINGS = (
         "`.to(x.dtype)`.",
     ),
     (
-        TypeError,
-        "'(Embedding|Linear|Parameter|LayerNorm)' object is not subscriptable",
+        Exception,
+        r"'(Embedding|Linear|Parameter|LayerNorm)' object "
+        r"(is not subscriptable|has no attribute '\w+_')",
         "A module is no tensor: its numbers are in `.weight`.",
     ),
     (

@@ -53,6 +53,8 @@ from transformer_course.plots.progress import progress_bars
 from transformer_course.plots.renderer import Picture, enable
 from transformer_course.plots.sampling import sampling_cuts
 from transformer_course.plots.scaling import scaling_curves
+from transformer_course.plots.silenced import translations_without_a_head
+from transformer_course.plots.soft_look_up import soft_look_up
 from transformer_course.plots.sub_words import subword_cuts, vocabulary_tradeoff
 from transformer_course.plots.temperature import softmax_temperature
 from transformer_course.plots.theme import COLOURS
@@ -70,7 +72,6 @@ from transformer_course.plots.transformer import (
     forward_pass,
     logits_and_probabilities,
     mask_panels,
-    memory_by_length,
     parameter_bars,
     who_catches_whom,
 )
@@ -111,7 +112,6 @@ __all__ = [
     "mask_panels",
     "mask_picture",
     "mask_viewer",
-    "memory_by_length",
     "ngram_matches",
     "norm_orders",
     "normalisation_steps",
@@ -125,12 +125,14 @@ __all__ = [
     "scaling_curves",
     "schedule_curves",
     "scores_by_bin",
+    "soft_look_up",
     "softmax_temperature",
     "split_and_merge",
     "split_without_transpose",
     "step_profile",
     "subword_cuts",
     "token_similarity",
+    "translations_without_a_head",
     "unit_words",
     "vocabulary_tradeoff",
     "wavelength_by_pair",

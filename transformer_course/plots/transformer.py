@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import altair as alt
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
@@ -11,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor, nn
 
-from transformer_course.costs import memory_summary
 from transformer_course.model.transformer import Transformer
 from transformer_course.plots.diagram import HEADROOM, MARGIN, arrow, box, canvas, label
 from transformer_course.plots.renderer import Picture
@@ -30,7 +28,6 @@ from transformer_course.plots.theme import (
     matplotlib_theme,
     points,
     tinted,
-    titled,
     without_frame,
 )
 from transformer_course.plots.token_grid import check_tokens
@@ -47,8 +44,6 @@ NARROWEST_NAMED = 0.11
 """Share of the longest bar from which on a part has room for its name."""
 MOST_WORDS = 8
 """Up to so many words a picture compares one by one."""
-LENGTHS = range(32, 769, 32)
-"""Tokens per sentence from which the reader chooses."""
 BOX = (150, 36)
 SOURCE_X, MASK_X, TARGET_X, TARGET_MASK_X = 100, 258, 412, 556
 
@@ -186,52 +181,6 @@ def _segment(axes: Axes, row: int, left: int, part: str, count: int, named: bool
         words = f"{name}\n{count / 1e6:.1f}"
         size = points(SMALL_SIZE)
         axes.text(left + count / 2, row, words, ha="center", va="center", fontsize=size)
-
-
-def memory_by_length(network: Transformer, batch: int) -> alt.LayerChart:
-    """Draw what one training step keeps in memory, by purpose; the reader chooses the length.
-
-    Source and target have as many tokens.
-
-    Parameters
-    ----------
-    network
-        The model; one on torch's ``meta`` device will do, which holds shapes and no numbers.
-    batch
-        Sentences per batch.
-    """
-    rows = [
-        {"purpose": purpose, "gigabytes": round(size / 1e9, 3), "length": length}
-        for length in LENGTHS
-        for purpose, size in memory_summary(network, batch, length, length).items()
-    ]
-    slider = alt.binding_range(
-        min=LENGTHS[0], max=LENGTHS[-1], step=LENGTHS.step, name="tokens per sentence: "
-    )
-    most = max(row["gigabytes"] for row in rows)
-    shown = (
-        alt.Chart(alt.Data(values=rows), width=340, height=190)
-        .add_params(alt.param(name="tokens", value=LENGTHS[len(LENGTHS) // 2], bind=slider))
-        .transform_filter("datum.length == tokens")
-        .encode(
-            x=alt.X("gigabytes:Q", title="gigabytes", scale=alt.Scale(domain=[0, 1.1 * most])),
-            y=alt.Y("purpose:N", title="purpose", sort=None, axis=alt.Axis(labelLimit=220)),
-            tooltip=[
-                alt.Tooltip("purpose:N"),
-                alt.Tooltip("length:Q", title="tokens per sentence"),
-                alt.Tooltip("gigabytes:Q", format=".2f"),
-            ],
-        )
-    )
-    bars = shown.mark_bar(color=SERIES[1])
-    sizes = shown.mark_text(align="left", dx=4).encode(text=alt.Text("gigabytes:Q", format=".2f"))
-    return titled(
-        bars + sizes,
-        "Attention weights overtake all else as sentences grow",
-        f"Bars of the gigabytes that one training step keeps for {batch} sentences of "
-        f"{LENGTHS[0]} to {LENGTHS[-1]} tokens, by purpose. Weights, gradients and Adam's "
-        f"means stay, logits grow with the length, attention weights with its square.",
-    )
 
 
 @matplotlib_theme()

@@ -407,12 +407,6 @@ cached_step.mistake(
     change="Join values to values: `torch.cat([old_value, value], dim=1)`.",
 )
 cached_step.mistake(
-    "the positions are counted from 1",
-    edits=[("decoder.embed(token, position)", "decoder.embed(token, position + 1)")],
-    observed="The first step is wrong already: its token gets the position of the second.",
-    change="The first token has position 0: count on after `decoder.embed`.",
-)
-cached_step.mistake(
     "nothing goes around the cross-attention",
     edits=[
         (

@@ -443,7 +443,7 @@ acts_per_position.mistake(
     "alone.",
 )
 acts_per_position.mistake(
-    "the only other order is the reverse",
+    "only another order is tried, and that one is the reverse",
     edits=_in_order("[*reversed(range(x.shape[1]))]"),
     observed="A layer that reverses the positions passes your test; so does self-attention.",
     change="Use an order that is not its own reverse, such as `torch.randperm`. Then test, too, "

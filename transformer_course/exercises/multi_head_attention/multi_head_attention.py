@@ -99,7 +99,7 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
         ),
     ],
     hints=[
-        "Write down the six steps of the picture: project, split, attend, merge, project. Which "
+        "Write down the five steps of the formula: project, split, attend, merge, project. Which "
         "of them take `query`, which take `memory`?",
         "The queries come from `query`, keys and values from `memory`. Project the whole vectors "
         "first, then `own.split_heads`; the attention of lesson 2 handles all heads at once.",

@@ -15,10 +15,10 @@ from transformer_course.exercises.positional_encoding.wavelengths import wavelen
 # In the order of the lesson.
 EXERCISES = (
     build_vocabulary,
+    Embeddings,
     wavelengths,
     sinusoidal_encoding,
-    shift_matrix,
-    Embeddings,
     SinusoidalPositionalEncoding,
+    shift_matrix,
     LearnedPositionalEncoding,
 )

@@ -190,13 +190,6 @@ LearnedPositionalEncoding.shares(
     edits=[("device=x.device)", "device=x.device)[:, None]")],
 )
 LearnedPositionalEncoding.mistake(
-    "the positions are counted from 1",
-    edits=[("torch.arange(x.shape[1],", "torch.arange(1, x.shape[1] + 1,")],
-    observed="The first position gets the second row of the table, and a sequence of `max_len` "
-    "asks for a row that there is not.",
-    change="Count from 0: `torch.arange(x.shape[1])`.",
-)
-LearnedPositionalEncoding.mistake(
     "the positions are counted from 1, and the table has a row more",
     edits=[
         ("nn.Embedding(max_len,", "nn.Embedding(max_len + 1,"),

@@ -12,7 +12,7 @@ EXERCISES = (
     output_logits,
     tie,
     Transformer,
-    parameter_count,
     sees_no_future,
     ignores_padding,
+    parameter_count,
 )
