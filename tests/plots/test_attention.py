@@ -1,7 +1,6 @@
 import pytest
 import torch
 
-from transformer_course.model.attention import causal_mask, padding_mask
 from transformer_course.plots import attention as pictures
 
 QUERIES, KEYS = ["le", "chat", "dort"], ["the", "cat", "sleeps", "</s>"]
@@ -120,29 +119,3 @@ def test_alignment_counts_hits_and_outlines_gold_cells():
 def test_alignment_refuses_gold_outside_the_sentence():
     with pytest.raises(ValueError, match=r"gold pair \(source 4, target 0\) points outside"):
         pictures.alignment_against_gold(weights(), [(4, 0)], KEYS, QUERIES)
-
-
-def test_a_causal_mask_says_who_may_attend_to_whom():
-    spec = pictures.mask_picture(causal_mask(3), QUERIES, QUERIES).to_dict()
-    assert "le may attend to le. chat may attend to le, chat." in spec["description"]
-
-
-def test_a_padding_mask_holds_for_every_query():
-    mask = padding_mask(torch.tensor([[7, 8, 9, 0]]), pad_id=0)
-    chart = pictures.mask_picture(mask, QUERIES, KEYS)
-    assert matrices(chart) == {"mask": [1, 1, 1, 0] * 3}
-
-
-def test_a_row_with_nothing_to_attend_to_is_said():
-    spec = pictures.mask_picture(torch.zeros(1, 2).bool(), ["a"], ["b", "c"]).to_dict()
-    assert "a may attend to nothing." in spec["description"]
-
-
-def test_a_mask_of_numbers_is_refused():
-    with pytest.raises(TypeError, match=r"boolean with True = may attend; got torch\.int64"):
-        pictures.mask_picture(torch.ones(3, 4, dtype=torch.int64), QUERIES, KEYS)
-
-
-def test_a_mask_of_several_sentences_is_refused():
-    with pytest.raises(ValueError, match="Choose one sentence and one head"):
-        pictures.mask_picture(torch.ones(2, 1, 3, 4).bool(), QUERIES, KEYS)

@@ -5,7 +5,6 @@ import pytest
 
 from transformer_course.plots import beam_search as pictures
 from transformer_course.translation.decoding.beam import (
-    gnmt,
     mean_length,
     search,
 )
@@ -159,14 +158,6 @@ def test_the_reader_begins_at_the_first_step(drawn):
 def test_the_steps_say_who_leads_and_who_wins():
     assert "un chien, 0.40 · 0.95 = 0.38, kept; " in steps().description
     assert steps().description.endswith("with dark outlines: un chien.")
-
-
-def test_penalties_are_drawn_as_they_are():
-    picture = pictures.length_penalties({"mean": mean_length, "GNMT": gnmt(0.6)}, longest=7)
-    mean, wu = picture.figure.axes[0].lines
-    assert mean.get_ydata().tolist() == [1, 2, 3, 4, 5, 6, 7]
-    assert wu.get_ydata()[-1] == 2**0.6
-    assert "mean 7.0, GNMT 1.5." in picture.description
 
 
 def test_each_measure_has_its_panel():

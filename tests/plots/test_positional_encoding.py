@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 import torch
 
-from transformer_course.model.positional_encoding import sinusoidal_encoding, wavelengths
+from transformer_course.model.positional_encoding import sinusoidal_encoding
 from transformer_course.plots import positional_encoding as pictures
 
 
@@ -13,41 +13,6 @@ def tips(svg: str) -> torch.Tensor:
     found = re.findall(r'aria-label="sine: ([-\d.]+); cosine: ([-\d.]+)"', svg)
     # A hand and the point at its tip say the same.
     return torch.tensor([(float(sine), float(cosine)) for sine, cosine in dict.fromkeys(found)])
-
-
-def test_the_curves_are_the_encoding(drawn):
-    svg = drawn(pictures.encoding_curves(d_models=(8, 32), length=5, pair=3))
-    points = re.findall(r"d_model: 32; dimension: (\d+); position: (\d+); value: ([-\d.]+)\"", svg)
-    assert len(points) == 2 * 5
-    encoding = sinusoidal_encoding(5, 32)
-    for dimension, position, value in points:
-        expected = float(encoding[int(position), int(dimension)])
-        assert float(value) == pytest.approx(expected, abs=1e-3)
-
-
-def test_the_slider_reaches_every_pair_of_the_widest_model():
-    params = {p["name"]: p for p in pictures.encoding_curves((8, 32), pair=0).to_dict()["params"]}
-    slider = params["pair"]["bind"]
-    assert (slider["min"], slider["max"], slider["step"]) == (0, 15, 1)
-
-
-def test_a_width_without_the_pair_draws_nothing(drawn):
-    svg = drawn(pictures.encoding_curves(d_models=(32, 8), length=5, pair=4))
-    assert "dimension: 8; position" not in svg
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"d_models": (8, 9), "pair": 0}, "even"),
-        ({"d_models": (2, 4, 6, 8, 10)}, "1 to 4 values of d_model; got 5"),
-        ({"d_models": ()}, "1 to 4 values of d_model; got 0"),
-        ({"d_models": (8, 16), "pair": 8}, "d_model=16 has pairs 0 to 7; got pair 8"),
-    ],
-)
-def test_curves_refuse(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        pictures.encoding_curves(**arguments)
 
 
 def test_the_heatmap_is_the_encoding():
@@ -71,11 +36,6 @@ def test_the_dot_product_is_the_encodings_and_the_rise_is_found(d_model):
 def test_a_dot_product_that_only_falls_is_not_said_to_rise():
     picture = pictures.dot_product_by_offset(512, max_offset=20)
     assert "rises" not in picture.description
-
-
-def test_the_wavelengths_are_the_models():
-    line = pictures.wavelength_by_pair(32).figure.axes[0].lines[0]
-    assert list(line.get_ydata()) == wavelengths(32).tolist()
 
 
 def test_the_clock_hands_show_the_encoding_of_the_position(drawn):
@@ -121,10 +81,3 @@ def test_accuracy_draws_a_line_for_each_encoding():
     assert lines["b"] == [1, 0.2]
     with pytest.raises(ValueError, match="lacks the column encoding"):
         pictures.accuracy_by_length(frame.drop(columns="encoding"), 8, 0.1, "It falls")
-
-
-def test_similarity_is_the_cosine(drawn):
-    vectors = torch.tensor([[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]])
-    svg = drawn(pictures.token_similarity(vectors, ["a", "b", "c"], "Opposite"))
-    cosines = [float(c) for c in re.findall(r'value: \S+; cosine: ([-\d.]+)"', svg)]
-    assert cosines == [1, 0, -1, 0, 1, 0, -1, 0, 1]

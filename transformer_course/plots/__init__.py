@@ -9,13 +9,11 @@ from transformer_course.plots.attention import (
     alignment_against_gold,
     attention_heatmap,
     head_grid,
-    mask_picture,
 )
 from transformer_course.plots.beam_search import (
     beam_steps,
     beam_tree,
     beam_width_curves,
-    length_penalties,
 )
 from transformer_course.plots.bleu import bleu_by_minutes, ngram_matches
 from transformer_course.plots.course_map import course_map
@@ -43,11 +41,8 @@ from transformer_course.plots.positional_encoding import (
     accuracy_by_length,
     clock_hands,
     dot_product_by_offset,
-    encoding_curves,
     encoding_heatmap,
     rotation_of_one_pair,
-    token_similarity,
-    wavelength_by_pair,
 )
 from transformer_course.plots.progress import progress_bars
 from transformer_course.plots.renderer import Picture, enable
@@ -97,7 +92,6 @@ __all__ = [
     "curve_comparison",
     "dot_product_by_offset",
     "encoder_and_decoder_layer",
-    "encoding_curves",
     "encoding_heatmap",
     "failure_chart",
     "forward_pass",
@@ -105,12 +99,10 @@ __all__ = [
     "head_grid",
     "information_paths",
     "learning_to_translate",
-    "length_penalties",
     "logits_and_probabilities",
     "loss_and_bleu",
     "loss_curves",
     "mask_panels",
-    "mask_picture",
     "mask_viewer",
     "ngram_matches",
     "norm_orders",
@@ -131,11 +123,9 @@ __all__ = [
     "split_without_transpose",
     "step_profile",
     "subword_cuts",
-    "token_similarity",
     "translations_without_a_head",
     "unit_words",
     "vocabulary_tradeoff",
-    "wavelength_by_pair",
     "who_catches_whom",
 ]
 

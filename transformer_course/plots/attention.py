@@ -4,11 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import altair as alt
-import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
-from transformer_course.plots.theme import CARD, COLOURS, INK, SEQUENTIAL, titled
+from transformer_course.plots.theme import CARD, INK, SEQUENTIAL, titled
 from transformer_course.plots.token_grid import cells, numbers, token_grid
 
 Weights: TypeAlias = Float[Tensor, "query key"]
@@ -154,56 +153,6 @@ def alignment_against_gold(
     return titled(alt.layer(_cells(grid), *outlines, _numbers(grid)), title or finding, description)
 
 
-def mask_picture(
-    mask: Bool[Tensor, "*leading query key"],
-    queries: Sequence[str],
-    keys: Sequence[str],
-    title: str = "Each query may attend to the open cells of its row",
-) -> alt.LayerChart:
-    """Draw a mask: open cells may be attended to, crossed-out ones are blocked.
-
-    Parameters
-    ----------
-    mask
-        Boolean, True = may attend. Leading axes of size 1 are dropped, and a single row, as in a
-        padding mask (1, 1, 1, key), holds for every query.
-    queries, keys
-        The tokens, one for each row and column.
-    title
-        What to see.
-
-    Raises
-    ------
-    TypeError
-        If the mask is not boolean.
-    ValueError
-        If mask and tokens do not fit.
-    """
-    if mask.dtype != torch.bool:
-        raise TypeError(
-            f"a mask must be boolean with True = may attend; got {mask.dtype}. "
-            f"Write `mask.bool()` if 1 means attend, `mask == 0` if 1 means hide."
-        )
-    mask = _last_two_axes(mask)
-    if len(mask) == 1:
-        mask = mask.expand(len(queries), -1)
-    verdict = alt.Tooltip("verdict:N", title="mask")
-    grid = token_grid({"mask": mask}, queries, keys, ("query", "key"), verdict)
-    grid = grid.transform_calculate(verdict="datum.value ? 'may attend' : 'blocked'")
-    colour = alt.Color(
-        "verdict:N",
-        title=None,
-        scale=alt.Scale(domain=["may attend", "blocked"], range=[CARD, COLOURS["mask"]]),
-        legend=alt.Legend(symbolType="square", symbolStrokeColor=INK, symbolStrokeWidth=1),
-    )
-    squares = grid.mark_rect(stroke=INK, strokeWidth=0.5).encode(color=colour)
-    crosses = grid.transform_filter("!datum.value").mark_text(
-        text="\u00d7", color=CARD, fontSize=18
-    )
-    description = f"Mask, queries down, keys across. {_openings(mask, queries, keys)}"
-    return titled(squares + crosses, title, description)
-
-
 def _layers(
     attention: Attention, layer: str, sentence: int
 ) -> dict[str, Float[Tensor, "heads query key"]]:
@@ -292,15 +241,3 @@ def _strongest(weights: Weights, rows: Sequence[str], columns: Sequence[str]) ->
         return f"{len(rows)} rows, {len(columns)} columns."
     looks = zip(rows, weights.argmax(dim=1).tolist(), strict=True)
     return f"Strongest: {'; '.join(f'{row} to {columns[best]}' for row, best in looks)}."
-
-
-def _openings(mask: Bool[Tensor, "query key"], queries: Sequence[str], keys: Sequence[str]) -> str:
-    if len(queries) > MOST_SPOKEN:
-        return f"{int(mask.sum())} of {mask.numel()} cells are open."
-    rows = [
-        ", ".join(key for key, may in zip(keys, row, strict=True) if may) or "nothing"
-        for row in mask.tolist()
-    ]
-    return " ".join(
-        f"{query} may attend to {open_}." for query, open_ in zip(queries, rows, strict=True)
-    )

@@ -1,7 +1,7 @@
 """Pictures of beam search: its steps, the tree of its candidates, penalties, wider beams."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -21,7 +21,6 @@ from transformer_course.plots.theme import (
     blank_axes,
     check_columns,
     entitle,
-    line_styles,
     matplotlib_theme,
     titled,
 )
@@ -368,43 +367,6 @@ def _words_on_a_halo(
 
 def _fates(part: int) -> alt.Scale:
     return alt.Scale(domain=list(FATES), range=[look[part] for look in FATES.values()])
-
-
-@matplotlib_theme()
-def length_penalties(
-    penalties: Mapping[str, Callable[[int], float]],
-    longest: int = 30,
-    title: str = "The mean favours long translations more than GNMT does",
-) -> Picture:
-    """Draw what several length penalties divide a log-probability by.
-
-    Parameters
-    ----------
-    penalties
-        Functions of the number of tokens, by name; at most four.
-    longest
-        Most tokens drawn.
-    title
-        What to see.
-
-    Raises
-    ------
-    ValueError
-        If there are too many penalties to tell apart.
-    """
-    [axes] = blank_axes()
-    lengths = range(1, longest + 1)
-    for name, style in line_styles(list(penalties)).items():
-        axes.plot(lengths, [penalties[name](length) for length in lengths], **style)
-    axes.set(xlabel="length (tokens)", ylabel="length penalty (divisor)", ylim=(0, None))
-    axes.legend()
-    entitle(axes, title)
-    ends = ", ".join(f"{name} {penalties[name](longest):.1f}" for name in penalties)
-    return Picture(
-        axes.figure,
-        f"{title}. Lines of the divisor against the length from 1 to {longest} tokens; at the "
-        f"right end: {ends}.",
-    )
 
 
 @matplotlib_theme()

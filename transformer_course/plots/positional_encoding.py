@@ -1,7 +1,6 @@
 """Pictures of lesson 1: where in the sentence a token stands."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -9,7 +8,6 @@ import pandas as pd
 from jaxtyping import Float
 from matplotlib.ticker import PercentFormatter
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from transformer_course.model.positional_encoding import (
     angular_frequencies,
@@ -21,7 +19,6 @@ from transformer_course.plots.theme import (
     COLOURS,
     DIVERGING,
     MUTED,
-    SHADES,
     blank_axes,
     check_columns,
     entitle,
@@ -29,101 +26,11 @@ from transformer_course.plots.theme import (
     matplotlib_theme,
     titled,
 )
-from transformer_course.plots.token_grid import cells, numbers, token_grid
 
 SINE, COSINE = "even: sine", "odd: cosine"
 MOST_CLOCKS = 16
 DIAL = 1.25
 """Where a dial's axes end; hands have length 1."""
-
-
-def encoding_curves(
-    d_models: Sequence[int] = (64, 128, 256, 512), length: int = 100, pair: int = 16
-) -> alt.LayerChart:
-    """Draw the sine and the cosine of one pair over the positions.
-
-    The reader moves a slider from pair to pair, and clicks a width in the legend (with Shift:
-    several widths).
-
-    Parameters
-    ----------
-    d_models
-        Widths to choose from, even, at most four; the last is shown first.
-    length
-        Number of positions.
-    pair
-        The pair shown first.
-
-    Raises
-    ------
-    ValueError
-        If a width is odd, there are too many, or none has the pair.
-    """
-    if not 1 <= len(d_models) <= len(SHADES):
-        raise ValueError(f"choose 1 to {len(SHADES)} values of d_model; got {len(d_models)}.")
-    pairs = max(d_models) // 2
-    _check_pair(pair, max(d_models))
-    slider = alt.binding_range(min=0, max=pairs - 1, step=1, name="pair: ")
-    chosen = alt.selection_point(
-        name="chosen", fields=["d_model"], bind="legend", value=[{"d_model": d_models[-1]}]
-    )
-    curves = _curves(d_models, length).transform_filter(chosen)
-    lines = (
-        curves.mark_line()
-        .encode(
-            color=alt.Color(
-                "d_model:N",
-                title="d_model (click)",
-                scale=alt.Scale(domain=list(d_models), range=list(SHADES)[: len(d_models)]),
-            ),
-            strokeDash=_strokes("function:N", SINE, COSINE, title="dimension"),
-        )
-        .properties(name="curves")
-        .add_params(chosen, alt.param(name="pair", value=pair, bind=slider))
-    )
-    points = curves.mark_point(opacity=0, size=80).encode(
-        tooltip=[
-            "d_model:N",
-            "dimension:Q",
-            "position:Q",
-            alt.Tooltip("value:Q", format=".3f"),
-        ]
-    )
-    shown = _caption("'pair ' + pair + ': dimensions ' + 2 * pair + ' and ' + (2 * pair + 1)")
-    return titled(
-        alt.layer(lines, points, shown),
-        "The higher the pair, the slower its sine and cosine",
-        f"Sine and cosine of one pair of dimensions over {length} positions. A slider chooses the "
-        f"pair, the legend d_model, one of {', '.join(map(str, d_models))}. Pair 0 takes 6.28 "
-        f"positions for one turn whatever d_model is; every further pair takes longer, and the "
-        f"smaller d_model, the longer.",
-    )
-
-
-def _curves(d_models: Sequence[int], length: int) -> alt.Chart:
-    records = [
-        {"d_model": d_model, "frequencies": _digits(angular_frequencies(d_model))}
-        for d_model in d_models
-    ]
-    return (
-        alt.Chart(alt.Data(values=records))
-        .transform_calculate(frequency="datum.frequencies[pair]", position=f"sequence({length})")
-        # A narrow model has no such pair.
-        .transform_filter("isValid(datum.frequency)")
-        .transform_flatten(["position"])
-        .transform_calculate(
-            **{
-                SINE: "sin(datum.position * datum.frequency)",
-                COSINE: "cos(datum.position * datum.frequency)",
-            }
-        )
-        .transform_fold([SINE, COSINE], as_=["function", "value"])
-        .transform_calculate(dimension=f"2 * pair + (datum.function == '{COSINE}')")
-        .encode(
-            x=alt.X("position:Q", title="position (tokens)", scale=alt.Scale(nice=False)),
-            y=alt.Y("value:Q", title="value in the encoding", scale=alt.Scale(domain=[-1, 1])),
-        )
-    )
 
 
 @matplotlib_theme()
@@ -191,38 +98,6 @@ def dot_product_by_offset(d_model: int = 512, max_offset: int = 100) -> Picture:
         axes.figure,
         f"Dot product of two encodings (d_model = {d_model}) against the offset between their "
         f"positions, from {products[0]:.0f} at offset 0. {finding}.",
-    )
-
-
-@matplotlib_theme()
-def wavelength_by_pair(d_model: int = 512) -> Picture:
-    """Draw the wavelength of each (sine, cosine) pair on a logarithmic axis.
-
-    Raises
-    ------
-    ValueError
-        If ``d_model`` is odd.
-    """
-    [axes] = blank_axes()
-    lengths = wavelengths(d_model).tolist()
-    shortest, longest = f"{lengths[0]:.2f}", f"{lengths[-1]:,.0f}".replace(",", "\u202f")
-    axes.semilogy(lengths, marker=".", linestyle="none", color=COLOURS["position"])
-    axes.annotate(shortest, (0, lengths[0]), xytext=(6, -12), textcoords="offset points")
-    axes.annotate(
-        longest,
-        (len(lengths) - 1, lengths[-1]),
-        xytext=(-8, 2),
-        textcoords="offset points",
-        ha="right",
-    )
-    axes.margins(y=0.1)
-    axes.set(xlabel="pair", ylabel="wavelength (positions)")
-    finding = f"Wavelengths grow geometrically, from {shortest} to {longest}"
-    entitle(axes, finding)
-    return Picture(
-        axes.figure,
-        f"Wavelength of each of the {len(lengths)} pairs (d_model = {d_model}) on a logarithmic "
-        f"axis, a straight line. {finding} positions.",
     )
 
 
@@ -353,38 +228,6 @@ def accuracy_by_length(
         axes.figure,
         f"{title}. Lines of accuracy against length for {', '.join(encodings)}; training ended at "
         f"{trained_length} tokens.",
-    )
-
-
-def token_similarity(
-    vectors: Float[Tensor, "token d_model"], tokens: Sequence[str], title: str
-) -> alt.LayerChart:
-    """Draw the cosine between each two tokens' vectors.
-
-    Parameters
-    ----------
-    vectors
-        One row for each token.
-    tokens
-        The tokens, or other names of the rows, such as positions.
-    title
-        What to see.
-
-    Raises
-    ------
-    ValueError
-        If there is not one token for each vector.
-    """
-    directions = normalize(vectors.detach().double(), dim=-1)
-    cosine = alt.Tooltip("value:Q", title="cosine", format=".2f")
-    grid = token_grid(
-        {"cosine": directions @ directions.T}, tokens, tokens, ("token", "token"), cosine
-    )
-    scale = alt.Scale(scheme=DIVERGING["altair"], domain=[-1, 1])
-    return titled(
-        cells(grid, "cosine", scale) + numbers(grid, dark="abs(datum.value) > 0.6"),
-        title,
-        f"{title}. Heatmap of the cosine between the vectors of: {', '.join(tokens)}.",
     )
 
 
