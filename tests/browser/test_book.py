@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from tests.browser.conftest import settle, watched
 from tools.links import broken_links, read_pages
-from tools.sources import ROOT
+from tools.sources import ROOT, outcomes_of
 from transformer_course.plots.renderer import VEGA_LITE
 
 TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
@@ -42,11 +42,14 @@ def visit(request, open_page):
 
 
 def stored_charts(name: str) -> int:
-    """Count the charts among a notebook's outputs."""
+    """Count the charts among a notebook's outputs, and among those that are kept for the book."""
     if name not in LESSONS:
         return 0
     notebook = json.loads((ROOT / f"{name}.ipynb").read_text(encoding="utf-8"))
-    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    cells = [cell.get("outputs", []) for cell in notebook["cells"]]
+    if (kept := outcomes_of(Path(name))).exists():
+        cells += json.loads(kept.read_text(encoding="utf-8")).values()
+    outputs = [output for outputs in cells for output in outputs]
     return sum(VEGA_LITE in output.get("data", {}) for output in outputs)
 
 
@@ -78,6 +81,7 @@ def test_first_view_is_light(visit, site):
 def test_every_stored_chart_is_drawn_and_described(visit):
     figures = visit.page.locator("figure.chart")
     assert figures.count() == stored_charts(visit.name)
+    visit.page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
     for figure in figures.all():
         figure.locator("canvas").first.wait_for()
         assert figure.get_attribute("aria-label")
