@@ -22,7 +22,7 @@ help:
 	@echo "make links      check the book's links, and list those that lead out of it"
 	@echo "make notebooks  execute all notebooks again from their sources"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
-	@echo "make results    train lesson 9's translators again; two hours, on a quiet machine"
+	@echo "make results    train lesson 9's translators again; half a day, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of address or version"
 	@echo "make dist       build the package for a release, into dist/"
 
@@ -85,8 +85,8 @@ bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.scaling
 
 results: $(AUTHOR)
-	@$(BIN)/python -m tools.recorded_runs en-fr
-	@$(BIN)/python -m tools.recorded_runs en-de
+	@for length in short long; do for pair in en-fr en-de; do \
+		$(BIN)/python -m tools.recorded_runs $$pair $$length || exit 1; done; done
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp

@@ -1,9 +1,9 @@
-"""Train the translators of lesson 9 and write down what they reach.
+"""Train the translators of lesson 9, write down what they reach, ship those of the long runs.
 
-    python -m tools.recorded_runs en-fr --data FOLDER
+    python -m tools.recorded_runs en-fr short --data FOLDER
 
-Each seed trains in a folder of its own and is skipped where it is finished, so a run that was
-stopped goes on where it was. Let nothing else run meanwhile: the settings count minutes.
+Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
+with Ctrl-C for example, goes on where it was.
 """
 
 import argparse
@@ -15,53 +15,80 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from transformer_course.translation import RECIPES, evaluate
-from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation import RECIPES, SentencePair, Translator
+from transformer_course.translation.checkpoints import read_json, write_json, write_tensors
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
-from transformer_course.translation.training.recorded_runs import RESULTS
+from transformer_course.translation.training import state
+from transformer_course.translation.training.recipes import LONG_RUN
+from transformer_course.translation.training.recorded_runs import results_file
 from transformer_course.translation.training.runs import RUN_FILE, Run, environment
+from transformer_course.translation.training.trainer import Trainer
+from transformer_course.translation.translator import MODEL_FILE, SHIPPED, parameters_by_name
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
+RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN}
+SEEDS_FOR = {"short": [0, 1, 2], "long": [0]}
+CAPTIONS = SHIPPED / "captions.en"
+TRANSLATIONS = "captions.txt"
 
 
 def main() -> None:
-    """Train, score and write ``results/multi30k-PAIR.json``."""
+    """Train, score and write the results; ship the long run's translator."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pair", choices=("en-fr", "en-de"))
+    parser.add_argument("length", choices=RECIPE_FOR)
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--seeds", type=int, nargs="+", help="0 1 2 for short, 0 for long")
+    parser.add_argument(
+        "--threads", type=int, help="processor threads; torch's choice if not given"
+    )
     parser.add_argument("--work", type=Path, default=Path(".make/recorded_runs"))
     options = parser.parse_args()
-    folders = [
-        options.work / f"{options.pair}-{options.minutes:g}-{seed}" for seed in options.seeds
-    ]
-    for folder, seed in zip(folders, options.seeds, strict=True):
+    seeds = options.seeds or SEEDS_FOR[options.length]
+    folders = [options.work / f"{options.pair}-{options.length}-{seed}" for seed in seeds]
+    for folder, seed in zip(folders, seeds, strict=True):
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
-    write_json(RESULTS / f"multi30k-{options.pair}.json", _results(runs, options))
+    write_json(results_file(options.pair, options.length), _results(runs, options))
+    if options.length == "long":
+        _ship(folders[0], runs[0])
 
 
 def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     """Train one seed and score it, unless that is done already."""
-    recipe = RECIPES["multi30k"]
-    settings = replace(recipe.training, minutes=options.minutes, seed=seed)
-    run = Run("multi30k", replace(recipe, training=settings), pair=options.pair, data=options.data)
     if (folder / RUN_FILE).is_file():
         print(f"{folder}: already there", flush=True)
         return
+    recipe = RECIPE_FOR[options.length]
+    settings = replace(recipe.training, seed=seed, threads=options.threads)
+    run = Run("multi30k", replace(recipe, training=settings), pair=options.pair, data=options.data)
     folder.mkdir(parents=True, exist_ok=True)
     corpus = run.load_corpus()
     trainer = run.trainer(folder, corpus)
-    if (folder / "training.safetensors").is_file():
+    if state.is_there(folder):
         trainer.resume(folder)
     history = trainer.train()
-    test = corpus.split("test")
-    searched, translations = translate_and_evaluate(trainer.translator, test, BEAM)
-    scores = {"greedy": evaluate(trainer.translator, test), f"beam_{BEAM}": searched}
+    if trainer.stopped:
+        sys.exit(f"{folder}: stopped; the same command goes on.")
+    _round_to_half(trainer.translator)
+    scores, translations = _score(trainer, corpus.split("test"))
     run.write(folder, **trainer.facts(), history=history, scores=scores, translations=translations)
     print(folder, json.dumps(scores), flush=True)
+
+
+def _round_to_half(translator: Translator) -> None:
+    """Give the weights the precision in which they ship, before anything is measured."""
+    translator.model.half().float()
+
+
+def _score(
+    trainer: Trainer, test: list[SentencePair]
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    scores, translations = {}, {}
+    for name, beam in (("greedy", 1), (f"beam_{BEAM}", BEAM)):
+        scores[name], translations[name] = translate_and_evaluate(trainer.translator, test, beam)
+    return scores, translations
 
 
 def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
@@ -87,22 +114,39 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         | {name: row[name] for name in ("step", "train_loss", "dev_loss", "dev_bleu")}
         for row in first["history"]
     ]
-    command = shlex.join(["python", "-m", "tools.recorded_runs", *sys.argv[1:]])
+    command = shlex.join(["python", "-m", "tools.recorded_runs", options.pair, options.length])
     return {
         **{name: round(fmean(scores[name] for scores in best), 2) for name in MEANS},
         "signature": best[0]["signature"],
         "beam": BEAM,
-        "train_minutes": options.minutes,
         "parameters": first["parameters"],
         "precision": first["precision"],
         "padding_waste": first["padding_waste"],
         "command": command,
         **environment(),
-        "settings": asdict(RECIPES["multi30k"]),
+        "settings": asdict(RECIPE_FOR[options.length]),
         "seeds": seeds,
         "curve": curve,
         "translations": first["translations"],
     }
+
+
+def _ship(folder: Path, run: dict[str, Any]) -> None:
+    """Put the translator into the package, in half precision, with what it makes of captions."""
+    translator = Translator.load(folder)
+    _round_to_half(translator)
+    target = SHIPPED / f"multi30k-{run['pair']}"
+    target.mkdir(parents=True, exist_ok=True)
+    translator.save(target)
+    weights = {name: tensor.half() for name, tensor in parameters_by_name(translator.model).items()}
+    write_tensors(target / MODEL_FILE, weights, {})
+    captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
+    said = translator.translate(captions, beam=BEAM)
+    (target / TRANSLATIONS).write_text("\n".join(said) + "\n", encoding="utf-8")
+    left_out = ("history", "translations")
+    write_json(
+        target / RUN_FILE, {k: v for k, v in run.items() if k not in left_out} | {"data": None}
+    )
 
 
 if __name__ == "__main__":

@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
 
     score = commands.add_parser("evaluate", help="score a translator; prints JSON")
     score.set_defaults(command=_evaluate)
-    score.add_argument("checkpoint", type=Path, help="the folder that train wrote")
+    _add_checkpoint(score)
     score.add_argument("--split", help="split of the corpus it was trained on; test if not given")
     score.add_argument("--source", type=Path, help="source text, instead of --split")
     score.add_argument("--reference", type=Path, help="its translation, line by line")
@@ -143,13 +143,13 @@ def _parser() -> argparse.ArgumentParser:
 
     translate = commands.add_parser("translate", help="translate sentences")
     translate.set_defaults(command=_translate)
-    translate.add_argument("checkpoint", type=Path, help="the folder that train wrote")
+    _add_checkpoint(translate)
     _add_beam(translate)
     translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
 
     publish = commands.add_parser("publish", help="make a web page that translates")
     publish.set_defaults(command=_publish)
-    publish.add_argument("checkpoint", type=Path, help="the folder that train wrote")
+    _add_checkpoint(publish)
     publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
 
     grading = commands.add_parser(
@@ -179,6 +179,22 @@ def _parser() -> argparse.ArgumentParser:
     examine = commands.add_parser("doctor", help="examine this machine and the installation")
     examine.set_defaults(command=_doctor)
     return parser
+
+
+def _add_checkpoint(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "checkpoint",
+        type=_checkpoint,
+        help="the folder that train wrote, or what ships: toy, multi30k-en-fr, multi30k-en-de",
+    )
+
+
+def _checkpoint(text: str) -> Path:
+    """Return the folder of that name, or else the translator of that name that ships."""
+    from transformer_course.translation.translator import shipped_checkpoint, shipped_names
+
+    ships = text in shipped_names() and not Path(text).exists()
+    return shipped_checkpoint(text) if ships else Path(text)
 
 
 def _add_beam(command: argparse.ArgumentParser) -> None:

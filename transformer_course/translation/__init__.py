@@ -74,7 +74,11 @@ from transformer_course.translation.training.recorded_runs import recorded_run
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import Trainer
-from transformer_course.translation.translator import Translator, toy_checkpoint
+from transformer_course.translation.translator import (
+    Translator,
+    shipped_checkpoint,
+    toy_checkpoint,
+)
 
 __getattr__ = old_names_of(__name__)
 
@@ -135,6 +139,7 @@ __all__ = [
     "scores",
     "search",
     "sequence_log_probability",
+    "shipped_checkpoint",
     "smoothed_cross_entropy",
     "summary_by",
     "toy_checkpoint",

@@ -44,9 +44,36 @@ SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
 
 
+SHIPPED = Path(__file__).parents[1] / "checkpoints"
+
+
+def shipped_checkpoint(name: str) -> Path:
+    """Return the folder of a trained translator that ships with the course.
+
+    Parameters
+    ----------
+    name
+        ``"toy"``; ``"multi30k-en-fr"`` or ``"multi30k-en-de"``, which translate captions.
+
+    Raises
+    ------
+    ValueError
+        If no translator of that name ships.
+    """
+    names = shipped_names()
+    if name not in names:
+        raise ValueError(f"no translator {name!r} ships with the course; use {', '.join(names)}.")
+    return SHIPPED / name
+
+
+def shipped_names() -> list[str]:
+    """Return the names of the translators that ship with the course."""
+    return sorted(folder.name for folder in SHIPPED.iterdir() if folder.is_dir())
+
+
 def toy_checkpoint() -> Path:
-    """Return the folder of the trained toy translator that ships with the course."""
-    return Path(__file__).parents[1] / "checkpoints" / "toy"
+    """Return the folder of the toy translator that ships with the course."""
+    return shipped_checkpoint("toy")
 
 
 @dataclass

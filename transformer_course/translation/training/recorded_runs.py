@@ -1,4 +1,4 @@
-"""The results of the long runs, which no lesson has the time to repeat.
+"""The results of training runs that no lesson has the time to repeat.
 
 ``python -m tools.recorded_runs`` makes them again.
 """
@@ -11,30 +11,40 @@ from transformer_course.translation.checkpoints import read_json
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def recorded_run(pair: str) -> dict[str, Any]:
-    """Return what the long runs on Multi30k gave, with all that is needed to repeat them.
+def recorded_run(pair: str, length: str = "short") -> dict[str, Any]:
+    """Return what a run on Multi30k gave, with all that is needed to repeat it.
 
     Parameters
     ----------
     pair
         ``"en-fr"`` or ``"en-de"``.
+    length
+        ``"short"``: twenty minutes, three seeds; ``"long"``: the run whose translator ships.
 
     Returns
     -------
     results
         ``sacrebleu`` (mean over the seeds, beam search, test split), ``signature``,
-        ``bleu_tokenized_lowercase``, ``chrf``, ``train_minutes``, ``seeds`` (the scores of each),
-        ``parameters``, ``settings``, ``command``, ``machine``, ``date``, ``versions``, ``curve``
-        (the dev split's scores against minutes) and ``translations`` of the test split, all of the
-        first seed.
+        ``bleu_tokenized_lowercase``, ``chrf``, ``seeds`` (steps, minutes and scores of each),
+        ``parameters``, ``settings``, ``command``, ``machine``, ``date``, ``versions``, and of the
+        first seed ``curve`` (the dev split's scores against steps and minutes) and
+        ``translations`` of the test split, ``greedy`` and by ``beam_5``.
 
     Raises
     ------
     ValueError
         If there is no such run.
     """
-    path = RESULTS / f"multi30k-{pair}.json"
+    path = results_file(pair, length)
     if not path.is_file():
-        known = ", ".join(file.stem.removeprefix("multi30k-") for file in RESULTS.glob("*.json"))
-        raise ValueError(f"no run is recorded for {pair!r}; there is: {known or 'none yet'}.")
+        known = sorted(file.stem.removeprefix("multi30k-") for file in RESULTS.glob("multi30k-*"))
+        raise ValueError(
+            f"no run is recorded for {pair!r}, {length!r}; there is: "
+            f"{', '.join(known) or 'none yet'}."
+        )
     return read_json(path)
+
+
+def results_file(pair: str, length: str) -> Path:
+    """Return where the results of a run are kept."""
+    return RESULTS / f"multi30k-{pair}-{length}.json"
