@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_course.model import Transformer, merge_heads
+from transformer_course.model import FeedForward, Transformer, merge_heads
 from transformer_course.model.layers import DecoderLayer
 from transformer_course.translation.decoding.prefix_scorers import (
     check_dropout_is_off,
@@ -98,7 +98,7 @@ class CachedLayer:
         self.cache = memory.new_empty(len(memory), 2, own.heads, 0, memory.shape[2] // own.heads)
         self.length = 0
         self.project = packed(own.query_projection, own.key_projection, own.value_projection)
-        self.expand = packed(layer.feed_forward.expand)
+        self.feed_forward = _packed_feed_forward(layer.feed_forward)
 
     @property
     def target(self) -> KeysAndValues:
@@ -115,7 +115,7 @@ class CachedLayer:
         layer, look_up = self.layer, self.layer.cross_attention.look_up
         x = layer.add_norm_self_attention(x, self._look_at_target)
         x = layer.add_norm_cross_attention(x, lambda x: look_up(x, *self.source, source_mask))
-        return layer.add_norm_feed_forward(x, self._feed_forward)
+        return layer.add_norm_feed_forward(x, self.feed_forward)
 
     def _look_at_target(self, x: Tensor) -> Tensor:
         attention = self.layer.self_attention
@@ -131,9 +131,6 @@ class CachedLayer:
             self.cache = F.pad(self.cache, (0, 0, 0, BLOCK))
         self.length += 1
         self.cache[:, :, :, self.length - 1 : self.length] = new
-
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.layer.feed_forward.contract(self.expand(x).relu())
 
     def reorder(self, parents: Int[Tensor, "new_rows"], new_sources: bool) -> None:
         """Copy the parents' rows, those of the source only if it is another one for some row."""
@@ -160,6 +157,14 @@ def encode_by_length(
         longest = max(1, int(ends[rows].max()))
         memory[rows, :longest] = model.encode(source_ids[rows, :longest])
     return memory
+
+
+def _packed_feed_forward(network: nn.Module) -> Projection:
+    """Pack the paper's network; another one in its place is called as it is."""
+    if type(network) is not FeedForward:
+        return network
+    expand = packed(network.expand)
+    return lambda x: network.contract(expand(x).relu())
 
 
 _kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDictionary()
