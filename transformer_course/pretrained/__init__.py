@@ -9,8 +9,9 @@ from transformer_course.pretrained.parts import (
     use_sines_then_cosines,
     use_swish,
 )
-from transformer_course.pretrained.tokens import MarianTokenizer
+from transformer_course.pretrained.published import opus_mt_en_fr
 from transformer_course.pretrained.small import Reference, reference, small_marian
+from transformer_course.pretrained.tokens import MarianTokenizer
 from transformer_course.pretrained.translator import load_marian, marian_model
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "load_marian",
     "marian_model",
     "marian_name",
+    "opus_mt_en_fr",
     "read_layout",
     "read_weights",
     "reference",

@@ -108,9 +108,7 @@ def _check(stored: dict[str, Tensor], layout: Layout, path: Path) -> None:
     _check_repeated(stored, layout, path)
 
 
-def _wanted_shapes(
-    stored: dict[str, Tensor], layout: Layout, path: Path
-) -> dict[str, torch.Size]:
+def _wanted_shapes(stored: dict[str, Tensor], layout: Layout, path: Path) -> dict[str, torch.Size]:
     config = layout.config()
     # A damaged configuration may ask for more memory than there is: it is not even outlined.
     if config.encoder_layers + config.decoder_layers > len(stored):

@@ -1,0 +1,273 @@
+"""Where each of our weights is in a published file."""
+
+from transformer_course.checker.cases import Case
+from transformer_course.checker.exercise import exercise
+from transformer_course.pretrained import names
+
+
+def _under(start: str, *ends: str) -> list[Case]:
+    return [Case((f"{start}.{end}",)) for end in ends]
+
+
+@exercise(
+    reference=names.marian_name,
+    cases=[
+        Case(("source_embeddings.table.weight",)),
+        *_under(
+            "encoder.layers.0",
+            "self_attention.query_projection.weight",
+            "self_attention.output_projection.bias",
+            "feed_forward.expand.weight",
+            "add_norm_attention.norm.gain",
+            "add_norm_feed_forward.norm.bias",
+        ),
+        *_under(
+            "decoder.layers.12",
+            "self_attention.key_projection.weight",
+            "cross_attention.value_projection.bias",
+            "feed_forward.contract.bias",
+            "add_norm_self_attention.norm.gain",
+            "add_norm_cross_attention.norm.bias",
+            "add_norm_feed_forward.norm.gain",
+        ),
+    ],
+    hints=[
+        "Keep a list of pairs, yours and theirs, and go through it with `name.replace(...)`. Which "
+        "weight does not fit into that list?",
+        "What you replace must not occur inside something that you replace later. "
+        "`self_attention` is also a part of `add_norm_self_attention`: which of the two must go "
+        "first?",
+        'Begin with `("add_norm_attention.norm", "self_attn_layer_norm")` and its three sisters, '
+        'then `("self_attention", "self_attn")` and `("cross_attention", "encoder_attn")`, then '
+        'the projections, the feed-forward network, and `(".gain", ".weight")`.',
+    ],
+)
+def marian_name(name: str) -> str:
+    """Return the name that Marian's file has for a weight of ours."""
+    if name.endswith("table.weight"):
+        return "model.shared.weight"
+    pairs = [
+        ("add_norm_attention.norm", "self_attn_layer_norm"),
+        ("add_norm_self_attention.norm", "self_attn_layer_norm"),
+        ("add_norm_cross_attention.norm", "encoder_attn_layer_norm"),
+        ("add_norm_feed_forward.norm", "final_layer_norm"),
+        ("self_attention", "self_attn"),
+        ("cross_attention", "encoder_attn"),
+        ("query_projection", "q_proj"),
+        ("key_projection", "k_proj"),
+        ("value_projection", "v_proj"),
+        ("output_projection", "out_proj"),
+        ("feed_forward.expand", "fc1"),
+        ("feed_forward.contract", "fc2"),
+        (".gain", ".weight"),
+    ]
+    for ours, theirs in pairs:
+        name = name.replace(ours, theirs)
+    return "model." + name
+
+
+_SILENT = "Both tensors have the same shape, so nothing will complain when you load them."
+
+
+def _other_name(name: str, ours: str, old: str, new: str, observed: str, change: str) -> None:
+    """Add a mistake that gives a part of ours another name of theirs."""
+    marian_name.mistake(
+        name,
+        edits=[(f'("{ours}", "{old}")', f'("{ours}", "{new}")')],
+        observed=observed,
+        change=change,
+    )
+
+
+# Names that are mistaken for others
+
+marian_name.mistake(
+    "the norms of attention and feed-forward network change places in the encoder",
+    edits=[
+        ('("add_norm_attention.norm", "self_attn', '("add_norm_attention.norm", "final'),
+        ('("add_norm_feed_forward.norm", "final', '("add_norm_feed_forward.norm", "self_attn'),
+    ],
+    observed=f"`final_layer_norm` is the last norm of a layer, after its feed-forward network. "
+    f"{_SILENT}",
+    change="`add_norm_attention.norm` is `self_attn_layer_norm`, `add_norm_feed_forward.norm` is "
+    "`final_layer_norm`.",
+)
+marian_name.mistake(
+    "the decoder's second and third norm change places",
+    edits=[
+        ('cross_attention.norm", "encoder_attn', 'cross_attention.norm", "final'),
+        ('("add_norm_feed_forward.norm", "final', '("add_norm_feed_forward.norm", "encoder_attn'),
+    ],
+    observed=f"`encoder_attn_layer_norm` is the norm after cross-attention. {_SILENT}",
+    change="`add_norm_cross_attention.norm` is `encoder_attn_layer_norm`, and "
+    "`add_norm_feed_forward.norm` is `final_layer_norm`.",
+)
+marian_name.mistake(
+    "self- and cross-attention change places",
+    edits=[
+        ('("self_attention", "self_attn")', '("self_attention", "encoder_attn")'),
+        ('("cross_attention", "encoder_attn")', '("cross_attention", "self_attn")'),
+    ],
+    observed="Cross-attention is `encoder_attn`: it looks at what the encoder made. In the "
+    "decoder all shapes are the same, so nothing complains.",
+    change="`self_attention` is `self_attn`, `cross_attention` is `encoder_attn`.",
+)
+marian_name.mistake(
+    "queries and keys change places",
+    edits=[
+        ('("query_projection", "q_proj")', '("query_projection", "k_proj")'),
+        ('("key_projection", "k_proj")', '("key_projection", "q_proj")'),
+    ],
+    observed=f"The query's projection is looked for in `k_proj`. {_SILENT}",
+    change="`query_projection` is `q_proj`, `key_projection` is `k_proj`.",
+)
+marian_name.mistake(
+    "keys and values change places",
+    edits=[
+        ('("key_projection", "k_proj")', '("key_projection", "v_proj")'),
+        ('("value_projection", "v_proj")', '("value_projection", "k_proj")'),
+    ],
+    observed=f"The key's projection is looked for in `v_proj`. {_SILENT}",
+    change="`key_projection` is `k_proj`, `value_projection` is `v_proj`.",
+)
+marian_name.mistake(
+    "the two layers of the feed-forward network change places",
+    edits=[
+        ('("feed_forward.expand", "fc1")', '("feed_forward.expand", "fc2")'),
+        ('("feed_forward.contract", "fc2")', '("feed_forward.contract", "fc1")'),
+    ],
+    observed="`fc1` is applied first: it expands.",
+    change="`feed_forward.expand` is `fc1`, `feed_forward.contract` is `fc2`.",
+)
+marian_name.mistake(
+    "all norms of the encoder's attention are the feed-forward network's",
+    edits=[('("add_norm_attention.norm", "self_attn', '("add_norm_attention.norm", "final')],
+    observed=f"Both norms of an encoder layer are looked for in `final_layer_norm`. {_SILENT}",
+    change="`add_norm_attention.norm` is `self_attn_layer_norm`.",
+)
+
+# Words that are not theirs
+
+_other_name(
+    "cross-attention keeps its name",
+    "cross_attention",
+    "encoder_attn",
+    "cross_attn",
+    "The file has no `cross_attn`.",
+    "In the file cross-attention is called `encoder_attn`.",
+)
+_other_name(
+    "the output projection is called o_proj",
+    "output_projection",
+    "out_proj",
+    "o_proj",
+    "The file has no `o_proj`.",
+    "In the file it is called `out_proj`.",
+)
+_other_name(
+    "the norm after cross-attention is called cross_attn_layer_norm",
+    "add_norm_cross_attention.norm",
+    "encoder_attn_layer_norm",
+    "cross_attn_layer_norm",
+    "The file has no `cross_attn_layer_norm`.",
+    "In the file it is called `encoder_attn_layer_norm`.",
+)
+_other_name(
+    "the gain keeps its name",
+    ".gain",
+    ".weight",
+    ".gain",
+    "The file has no name that ends in `gain`: torch calls a layer norm's gain its weight.",
+    'Replace `".gain"` by `".weight"`.',
+)
+_other_name(
+    "the gain loses its dot",
+    ".gain",
+    ".weight",
+    "weight",
+    "The name ends in `layer_normweight`.",
+    'Replace `".gain"` by `".weight"`.',
+)
+_other_name(
+    "the feed-forward network's norm has a word too many",
+    "add_norm_feed_forward.norm",
+    "final_layer_norm",
+    "final_layer_norm.norm",
+    "In the file a norm is one part, `final_layer_norm.weight`; your name goes on with `.norm`.",
+    'Replace `"add_norm_feed_forward.norm"` as a whole, with its `.norm`.',
+)
+
+# What is forgotten
+
+marian_name.mistake(
+    "the encoder's first norm is forgotten",
+    edits=[('        ("add_norm_attention.norm", "self_attn_layer_norm"),\n', "")],
+    observed="In an encoder layer that norm is called `add_norm_attention`, not "
+    "`add_norm_self_attention`, and keeps its name.",
+    change='Add the pair `("add_norm_attention.norm", "self_attn_layer_norm")`.',
+)
+marian_name.mistake(
+    "`model.` is missing",
+    edits=[('"model." + name', "name")],
+    observed="In the file all these names begin with `model.`.",
+    change='Return `"model." + name`.',
+)
+marian_name.mistake(
+    "the shared table gets `model.` alone",
+    edits=[('"model.shared.weight"', '"model." + name')],
+    observed="The file has no `model.source_embeddings.table.weight`.",
+    change="All three tables are one: return `model.shared.weight` for a name that ends in "
+    "`table.weight`.",
+)
+marian_name.mistake(
+    "the table is looked for in the encoder",
+    edits=[('"model.shared.weight"', '"model.encoder.embed_tokens.weight"')],
+    observed="This file has no `embed_tokens`: its table is stored once, for both languages.",
+    change="Return `model.shared.weight`.",
+)
+marian_name.mistake(
+    "the shared table has no `.weight`",
+    edits=[('"model.shared.weight"', '"model.shared"')],
+    observed="`model.shared` is the part; the tensor in it is `model.shared.weight`.",
+    change="Return `model.shared.weight`.",
+)
+
+# The order in which names are replaced
+
+marian_name.mistake(
+    "self_attention is replaced before add_norm_self_attention",
+    edits=[
+        ('        ("self_attention", "self_attn"),\n', ""),
+        ("    pairs = [\n", '    pairs = [\n        ("self_attention", "self_attn"),\n'),
+    ],
+    observed="`add_norm_self_attention.norm` becomes `add_norm_self_attn.norm` first, and what "
+    "should replace it finds it no longer.",
+    change="Put the pairs with `add_norm` in front.",
+)
+marian_name.mistake(
+    "both attentions are replaced before the norms",
+    edits=[
+        ('        ("self_attention", "self_attn"),\n', ""),
+        ('        ("cross_attention", "encoder_attn"),\n', ""),
+        (
+            "    pairs = [\n",
+            '    pairs = [\n        ("self_attention", "self_attn"),\n'
+            '        ("cross_attention", "encoder_attn"),\n',
+        ),
+    ],
+    observed="`add_norm_cross_attention.norm` becomes `add_norm_encoder_attn.norm` first, and what "
+    "should replace it finds it no longer.",
+    change="Put the pairs with `add_norm` in front.",
+)
+marian_name.mistake(
+    "only the first pair that fits is replaced",
+    edits=[
+        (
+            "name = name.replace(ours, theirs)",
+            'if ours in name:\n            return "model." + name.replace(ours, theirs)',
+        )
+    ],
+    observed="`self_attention.query_projection` becomes `self_attn.query_projection`: the loop "
+    "returns too early.",
+    change="Go through all pairs before you return.",
+)
