@@ -6,7 +6,12 @@ import torch
 from torch import Tensor
 
 from transformer_course.model import Transformer
-from transformer_course.pretrained.layout import Layout, read_layout, read_weights
+from transformer_course.pretrained.layout import (
+    CONFIG_FILE,
+    Layout,
+    read_layout,
+    read_weights,
+)
 from transformer_course.pretrained.names import OUTPUT_BIAS, TABLES, marian_name
 from transformer_course.pretrained.parts import (
     SinesThenCosines,
@@ -113,8 +118,11 @@ def _wanted_shapes(stored: dict[str, Tensor], layout: Layout, path: Path) -> dic
     # A damaged configuration may ask for more memory than there is: it is not even outlined.
     if config.encoder_layers + config.decoder_layers > len(stored):
         raise CheckpointError(f"{path} holds fewer tensors than config.json asks for layers.")
-    with torch.device("meta"):
-        model = marian_model(layout)
+    try:
+        with torch.device("meta"):
+            model = marian_model(layout)
+    except ValueError as error:  # sizes that do not fit each other
+        raise CheckpointError(f"{path.with_name(CONFIG_FILE)} cannot be used: {error}") from None
     shapes = {
         marian_name(name, layout.shared): weight.shape
         for name, weight in parameters_by_name(model).items()
