@@ -10,6 +10,7 @@ from transformer_course.pretrained.parts import (
     use_swish,
 )
 from transformer_course.pretrained.published import opus_mt_en_fr
+from transformer_course.pretrained.search import nearest_change
 from transformer_course.pretrained.small import Reference, reference, small_marian
 from transformer_course.pretrained.tokens import MarianTokenizer
 from transformer_course.pretrained.translator import load_marian, marian_model
@@ -23,6 +24,7 @@ __all__ = [
     "load_marian",
     "marian_model",
     "marian_name",
+    "nearest_change",
     "opus_mt_en_fr",
     "read_layout",
     "read_weights",

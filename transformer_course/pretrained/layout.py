@@ -14,10 +14,12 @@ from torch import Tensor
 from transformer_course.model import TransformerConfig
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.vocabulary import PAD
+from transformer_course.translation.translator import LONGEST_MAX_LEN
 
 CONFIG_FILE = "config.json"
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is read
 ACTIVATIONS = ("swish", "relu")
+SPECIAL_IDS = ("pad_token_id", "decoder_start_token_id", "eos_token_id")
 # What a config.json may leave out, or say otherwise of models that compute something else.
 AS_PUBLISHED = {
     "scale_embedding": (True, False),
@@ -56,16 +58,13 @@ class Layout:
     begin: int
     end: int
 
-    @property
-    def repeats_padding(self) -> bool:
-        """Whether translations begin behind the padding token."""
-        return self.begin == self.pad
-
-    def config(self) -> TransformerConfig:
-        """Describe the model, whose tables have one row more if the begin token needs its own."""
-        source, target = (size + self.repeats_padding for size in self.vocabularies)
+    def config(self, source_vocab: int, target_vocab: int) -> TransformerConfig:
+        """Describe the model, for tables of so many rows."""
         return TransformerConfig(
-            source, target, tying="three_way" if self.shared else "two_way", **self.sizes
+            source_vocab,
+            target_vocab,
+            tying="three_way" if self.shared else "two_way",
+            **self.sizes,
         )
 
 
@@ -80,7 +79,7 @@ def read_layout(folder: Path) -> Layout:
     stored = read_json(folder / CONFIG_FILE)
     try:
         layout = _layout(stored)
-        layout.config()
+        layout.config(*layout.vocabularies)
     except KeyError as error:
         raise CheckpointError(f"{folder / CONFIG_FILE} does not say {error}.") from None
     except (TypeError, ValueError) as error:
@@ -127,8 +126,12 @@ def _layout(stored: dict[str, Any]) -> Layout:
             f"activation_function must be one of {[*ACTIVATIONS]}; got "
             f"{stored['activation_function']!r}."
         )
+    if stored["max_position_embeddings"] > LONGEST_MAX_LEN:  # no stored number vouches for it
+        raise ValueError(f"max_position_embeddings may be {LONGEST_MAX_LEN} at most.")
     shared = stored.get("share_encoder_decoder_embeddings", True)
-    vocabulary = stored["vocab_size"]
+    source = stored["vocab_size"]
+    target = source if shared else stored["decoder_vocab_size"]
+    pad, begin, end = (_id(stored, name, min(source, target)) for name in SPECIAL_IDS)
     return Layout(
         sizes={
             "d_model": stored["d_model"],
@@ -140,13 +143,19 @@ def _layout(stored: dict[str, Any]) -> Layout:
             "max_len": stored["max_position_embeddings"],
             "pad_id": PAD,
         },
-        vocabularies=(vocabulary, vocabulary if shared else stored["decoder_vocab_size"]),
+        vocabularies=(source, target),
         activation=stored["activation_function"],
         shared=shared,
-        pad=stored["pad_token_id"],
-        begin=stored["decoder_start_token_id"],
-        end=stored["eos_token_id"],
+        pad=pad,
+        begin=begin,
+        end=end,
     )
+
+
+def _id(stored: dict[str, Any], name: str, tokens: int) -> int:
+    if stored[name] not in range(tokens):
+        raise ValueError(f"{name} must be between 0 and {tokens - 1}; got {stored[name]}.")
+    return stored[name]
 
 
 def _same(stored: dict[str, Any], name: str) -> int:
@@ -168,9 +177,8 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
     CheckpointError
         If no file of weights is there, or it is damaged or holds something else than tensors.
     """
-    path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
-    if path is None:
-        _existing(folder / WEIGHT_FILES[0])
+    there = (folder / name for name in WEIGHT_FILES if (folder / name).is_file())
+    path = _existing(next(there, folder / WEIGHT_FILES[0]))
     try:
         if path.suffix == ".safetensors":
             tensors = load_file(path)

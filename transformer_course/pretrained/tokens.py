@@ -92,7 +92,8 @@ def read_ids(folder: Path, layout: Layout) -> tuple[dict[str, int], dict[str, in
     files = ("vocab.json", "vocab.json" if layout.shared else "target_vocab.json")
     found = [read_json(folder / name) for name in files]
     for name, ids, size in zip(files, found, layout.vocabularies, strict=True):
-        if [*range(size)] != sorted(ids.values()) or UNKNOWN not in ids:
+        numbers = [number for number in ids.values() if isinstance(number, int)]
+        if len(ids) != size or sorted(numbers) != [*range(size)] or UNKNOWN not in ids:
             raise CheckpointError(
                 f"{folder / name} must number {size:,} tokens from 0 on, {UNKNOWN} among them, as "
                 f"config.json says; it holds {len(ids):,}. Both files must be of one model."
@@ -101,6 +102,9 @@ def read_ids(folder: Path, layout: Layout) -> tuple[dict[str, int], dict[str, in
 
 
 def our_order(ids: Mapping[str, int], layout: Layout) -> list[int]:
-    """Return Marian's id of each of our tokens: padding, begin, end, unknown, then the others."""
+    """Return Marian's id of each of our tokens: padding, begin, end, unknown, then the others.
+
+    Translations of Marian's begin behind the padding token: its id is there twice.
+    """
     special = [layout.pad, layout.begin, layout.end, ids[UNKNOWN]]
     return [*special, *(number for number in range(len(ids)) if number not in special)]

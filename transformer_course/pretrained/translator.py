@@ -60,19 +60,19 @@ def load_marian(folder: str | Path, languages: tuple[str, str] = ("en", "fr")) -
     )
     path, stored = read_weights(folder)
     _check(stored, layout, path)
-    model = marian_model(layout)
+    model = marian_model(layout, *map(len, orders))
     with torch.no_grad():
         for name, parameter in parameters_by_name(model).items():
             parameter.copy_(_in_our_order(name, stored[marian_name(name, layout.shared)], orders))
-        if layout.repeats_padding:
+        if orders[1].count(layout.begin) > 1:
             model.output.bias[BOS] = -torch.inf  # it is never said: Marian has no such token
     return Translator(model.eval(), source, target)
 
 
-def marian_model(layout: Layout) -> Transformer:
+def marian_model(layout: Layout, source_vocab: int, target_vocab: int) -> Transformer:
     """Build our Transformer with the parts in which Marian differs; its weights are random."""
     with torch.random.fork_rng(devices=[]):
-        model = Transformer(layout.config())
+        model = Transformer(layout.config(source_vocab, target_vocab))
         use_sines_then_cosines(model)
         use_output_bias(model)
         if layout.activation == "swish":
@@ -114,28 +114,23 @@ def _check(stored: dict[str, Tensor], layout: Layout, path: Path) -> None:
 
 
 def _wanted_shapes(stored: dict[str, Tensor], layout: Layout, path: Path) -> dict[str, torch.Size]:
-    config = layout.config()
     # A damaged configuration may ask for more memory than there is: it is not even outlined.
-    if config.encoder_layers + config.decoder_layers > len(stored):
+    if layout.sizes["encoder_layers"] + layout.sizes["decoder_layers"] > len(stored):
         raise CheckpointError(f"{path} holds fewer tensors than config.json asks for layers.")
     try:
         with torch.device("meta"):
-            model = marian_model(layout)
+            model = marian_model(layout, *layout.vocabularies)
     except ValueError as error:  # sizes that do not fit each other
         raise CheckpointError(f"{path.with_name(CONFIG_FILE)} cannot be used: {error}") from None
     shapes = {
         marian_name(name, layout.shared): weight.shape
         for name, weight in parameters_by_name(model).items()
     }
-    rows = dict(zip(TABLES, layout.vocabularies, strict=True))
-    for ours, size in rows.items():
-        shapes[marian_name(ours, layout.shared)] = torch.Size([size, config.d_model])
     return shapes | {OUTPUT_BIAS: torch.Size([1, layout.vocabularies[1]])}
 
 
 def _check_repeated(stored: dict[str, Tensor], layout: Layout, path: Path) -> None:
-    config = layout.config()
-    positions = SinesThenCosines(config.d_model, config.max_len).encoding
+    positions = SinesThenCosines(layout.sizes["d_model"], layout.sizes["max_len"]).encoding
     target = stored[marian_name("target_embeddings.table.weight", layout.shared)]
     same = {"lm_head.weight": target} | {
         f"model.{stack}.embed_positions.weight": positions for stack in ("encoder", "decoder")

@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_course.checker.cases import Case
 from transformer_course.checker.exercise import exercise
+from transformer_course.pretrained import search
 
 Options = dict[str, Any]
 Distance = Callable[[Options], float]
@@ -53,6 +54,7 @@ _CASES = (
 
 
 @exercise(
+    reference=search.nearest_change,
     cases=[
         *(
             Case((distance, _START, _CHOICES), written=f"(distance, options, choices)  # {words}")
