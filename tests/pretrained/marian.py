@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,11 @@ def _write_tokens(folder: Path, shared: bool) -> None:
         (folder / "target_vocab.json").write_text(json.dumps(numbered), encoding="utf-8")
 
 
+@cache
+def _pairs() -> list[SentencePair]:
+    return list(toy_corpus().split("test"))  # it takes seconds
+
+
 def pairs(count: int) -> list[SentencePair]:
     """Return test sentences of the toy language."""
-    return list(toy_corpus().split("test")[:count])
+    return _pairs()[:count]
