@@ -33,7 +33,7 @@ def both_logits(theirs: marian.Theirs, ours: Translator, count: int = 20) -> tup
         seen = ours.model(batch.source, batch.target_in)
     layout = read_layout(theirs.folder)
     order = our_order(read_ids(theirs.folder, layout)[1], layout)
-    kept = [number for number in range(len(order)) if number != BOS or order.count(order[BOS]) == 1]
+    kept = [number for number in range(len(order)) if number != BOS]
     real = batch.target_out != PAD
     return seen[real][:, kept], wanted[real][:, [order[number] for number in kept]]
 
@@ -85,7 +85,7 @@ def test_cross_attention_is_theirs(tmp_path):
     for layer, wanted in enumerate(found):
         seen = maps[f"decoder.layers.{layer}.cross_attention"]
         by_position = [weights.transpose(1, 2)[real] for weights in (seen, wanted)]
-        torch.testing.assert_close(*by_position, rtol=0, atol=1e-6)
+        torch.testing.assert_close(*by_position, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("settings", [SHARED, SEPARATE], ids=["shared", "separate"])

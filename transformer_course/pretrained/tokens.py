@@ -56,7 +56,8 @@ class MarianTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         pieces = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
-        return self._processor.decode_pieces(pieces)
+        # Of a piece of the other language, sentencepiece leaves the mark as it is.
+        return self._processor.decode_pieces(pieces).replace("▁", " ").strip()
 
 
 def read_tokenizer(
@@ -104,7 +105,8 @@ def read_ids(folder: Path, layout: Layout) -> tuple[dict[str, int], dict[str, in
 def our_order(ids: Mapping[str, int], layout: Layout) -> list[int]:
     """Return Marian's id of each of our tokens: padding, begin, end, unknown, then the others.
 
-    Translations of Marian's begin behind the padding token: its id is there twice.
+    Marian has no begin token: ours repeats the one that its translations begin behind.
     """
-    special = [layout.pad, layout.begin, layout.end, ids[UNKNOWN]]
-    return [*special, *(number for number in range(len(ids)) if number not in special)]
+    special = [layout.pad, layout.end, ids[UNKNOWN]]
+    others = (number for number in range(len(ids)) if number not in special)
+    return [layout.pad, layout.begin, layout.end, ids[UNKNOWN], *others]

@@ -64,8 +64,7 @@ def load_marian(folder: str | Path, languages: tuple[str, str] = ("en", "fr")) -
     with torch.no_grad():
         for name, parameter in parameters_by_name(model).items():
             parameter.copy_(_in_our_order(name, stored[marian_name(name, layout.shared)], orders))
-        if orders[1].count(layout.begin) > 1:
-            model.output.bias[BOS] = -torch.inf  # it is never said: Marian has no such token
+        model.output.bias[BOS] = -torch.inf  # it is never said: Marian has no such token
     return Translator(model.eval(), source, target)
 
 
