@@ -60,3 +60,21 @@ def test_its_recorded_score_is_reproduced(folder: Path) -> None:
 def test_another_name_is_refused_with_those_that_ship() -> None:
     with pytest.raises(ValueError, match=r"no translator 'multi30k-en-it' ships.*use .*toy"):
         shipped_checkpoint("multi30k-en-it")
+
+
+def test_the_card_says_what_was_measured() -> None:
+    card = (SHIPPED / "README.md").read_text(encoding="utf-8").splitlines()
+    cells = {
+        row.split("|")[1].strip(): [c.strip() for c in row.split("|")[3:5]]
+        for row in card
+        if row.startswith("| ")
+    }
+    scores = [
+        json.loads((shipped_checkpoint(f"multi30k-{pair}") / "run.json").read_text())["scores"]
+        for pair in PAIRS
+    ]
+    for name, figure in (
+        ("BLEU (sacreBLEU, 13a, cased, beam 5)", "sacrebleu"),
+        ("BLEU as older papers report it", "bleu_tokenized_lowercase"),
+    ):
+        assert cells[name] == [f"{each['beam_5'][figure]:.1f}" for each in scores]
