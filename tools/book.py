@@ -40,7 +40,7 @@ MATHJAX_PARTS = (
     "a11y/assistive-mml.js",
 )
 CHECK = re.compile(r"exercise\.(\w+)\.check\(\w+\)")
-LIVE_TRANSLATOR = "book/live_translator"
+LIVE_PAGES = ("book/index", "book/live_translator")
 LIVE_STYLE = "translator.css"
 
 
@@ -150,8 +150,8 @@ def load_chart_library(
 def load_live_translator(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Load the toy translator on its page alone."""
-    if page == LIVE_TRANSLATOR:
+    """Load the toy translator where it is shown, and nowhere else."""
+    if page in LIVE_PAGES:
         app.add_css_file(f"live/{LIVE_STYLE}")
         for script in ("toy.js", *SCRIPTS):
             app.add_js_file(f"live/{script}", defer="defer")

@@ -1,4 +1,4 @@
-"""Train the translators of lesson 9, write down what they reach, ship those of the long runs.
+"""Train the translators of lesson 9 and write down what they reach.
 
     python -m tools.recorded_runs en-fr short --data FOLDER
 
@@ -10,7 +10,7 @@ import argparse
 import json
 import shlex
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -34,7 +34,7 @@ TRANSLATIONS = "captions.txt"
 
 
 def main() -> None:
-    """Train, score and write the results; ship the long run's translator."""
+    """Train, score and write the results; ship the translator of the first seed if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pair", choices=("en-fr", "en-de"))
     parser.add_argument("length", choices=RECIPE_FOR)
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, help="processor threads; torch's choice if not given"
     )
+    parser.add_argument("--ship", action="store_true", help="put the translator into the package")
     parser.add_argument("--work", type=Path, default=Path(".make/recorded_runs"))
     options = parser.parse_args()
     seeds = options.seeds or SEEDS_FOR[options.length]
@@ -51,7 +52,7 @@ def main() -> None:
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
     write_json(results_file(options.pair, options.length), _results(runs, options))
-    if options.length == "long":
+    if options.ship:
         _ship(folders[0], runs[0])
 
 
@@ -114,7 +115,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         | {name: row[name] for name in ("step", "train_loss", "dev_loss", "dev_bleu")}
         for row in first["history"]
     ]
-    command = shlex.join(["python", "-m", "tools.recorded_runs", options.pair, options.length])
+    command = shlex.join(["python", "-m", "tools.recorded_runs", *sys.argv[1:]])
     return {
         **{name: round(fmean(scores[name] for scores in best), 2) for name in MEANS},
         "signature": best[0]["signature"],
@@ -124,7 +125,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         "padding_waste": first["padding_waste"],
         "command": command,
         **environment(),
-        "settings": asdict(RECIPE_FOR[options.length]),
+        "settings": first["recipe"],
         "seeds": seeds,
         "curve": curve,
         "translations": first["translations"],

@@ -64,7 +64,7 @@ LONG_RUN = replace(
     sizes=REAL_TEXT.sizes | {"dropout": 0.3},
     training=replace(
         REAL_TEXT.training,
-        steps=20_000,
+        steps=40_000,
         batch_tokens=1536,
         learning_rate=4e-3,
         average=0.999,
