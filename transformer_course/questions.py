@@ -127,6 +127,10 @@ def _real_translation() -> dict[int, float]:
     }
 
 
+def _pretrained() -> dict[int, float]:
+    return {2: 59_514 - 1, 5: 512 // 2, 6: F.silu(torch.tensor(1.0)).item()}
+
+
 def _parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
@@ -146,4 +150,5 @@ RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
     "07_toy_translation": _toy_translation,
     "08_decoding": _decoding,
     "09_real_translation": _real_translation,
+    "11_pretrained": _pretrained,
 }
