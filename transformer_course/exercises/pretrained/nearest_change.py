@@ -94,7 +94,7 @@ _CASES = (
         "then `best = changed`.",
     ],
 )
-def nearest_change(distance: Distance, options: Options, choices: dict[str, list]) -> Options:
+def nearest_change(distance: Callable, options: dict, choices: dict[str, list]) -> dict:
     """Return the options with the one change that brings them nearest; as they are if none does."""
     best = options
     for name, values in choices.items():
