@@ -171,6 +171,7 @@ def write_reference(
         "source_ids": batch["input_ids"],
         "target_ids": target,
         "logits": logits,
+        "sentences": sources["input_ids"],
         "translations": said.contiguous(),
     }
     save_file(reference, folder / "reference.safetensors")

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from transformer_course.pretrained import small_marian
-from transformer_course.translation import SentencePair, toy_corpus
+from transformer_course.pretrained import MarianTokenizer, load_marian, reference, small_marian
+from transformer_course.translation import SentencePair
+
+ENDS = ("</s>", "<pad>")
 
 # Sizes are all different, so that no axis can be taken for another: d_k is 6.
 SIZES = {
@@ -116,11 +117,17 @@ def _write_tokens(folder: Path, shared: bool) -> None:
         (folder / "target_vocab.json").write_text(json.dumps(numbered), encoding="utf-8")
 
 
-@cache
-def _pairs() -> list[SentencePair]:
-    return list(toy_corpus().split("test"))  # it takes seconds
-
-
 def pairs(count: int) -> list[SentencePair]:
-    """Return test sentences of the toy language."""
-    return _pairs()[:count]
+    """Return up to a hundred sentences, with what Hugging Face's code makes of them."""
+    found, small = reference(), load_marian(small_marian())
+    ids = json.loads((small_marian() / "vocab.json").read_text(encoding="utf-8"))
+    tokens = list(ids)
+
+    def texts(rows: Tensor, side: MarianTokenizer) -> list[str]:
+        return [
+            side.decode(side.vocabulary.encode(tokens[n] for n in row if tokens[n] not in ENDS))
+            for row in rows[:count].tolist()
+        ]
+
+    sources = texts(found.sentences, small.source)
+    return list(map(SentencePair, sources, texts(found.translations, small.target)))

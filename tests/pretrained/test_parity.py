@@ -7,7 +7,15 @@ from torch import Tensor
 from transformer_course.model import capture_attention, evaluating
 from transformer_course.pretrained import load_marian, read_layout
 from transformer_course.pretrained.tokens import our_order, read_ids
-from transformer_course.translation import BOS, EOS, PAD, Translator, greedy, pad_rows
+from transformer_course.translation import (
+    BOS,
+    EOS,
+    PAD,
+    Translator,
+    greedy,
+    pad_rows,
+    toy_corpus,
+)
 
 from . import marian
 
@@ -107,7 +115,7 @@ def test_tokens_are_theirs(tmp_path, settings):
 @pytest.mark.exhaustive
 def test_a_thousand_sentences_are_translated_alike():
     theirs, ours = marian.shipped(), load_marian(marian.small_marian())
-    sentences = [pair.source for pair in marian.pairs(1000)]
+    sentences = [pair.source for pair in toy_corpus().split("test")[:1000]]
     wanted = theirs.greedy(sentences, max_new_tokens=40)
     assert ours.translate(sentences) == wanted
 
@@ -116,6 +124,6 @@ def test_a_thousand_sentences_are_translated_alike():
 def test_a_beam_finds_what_theirs_finds():
     """Ours gives up a hypothesis later than theirs, so that it may find a better one."""
     theirs, ours = marian.shipped(), load_marian(marian.small_marian())
-    sentences = [pair.source for pair in marian.pairs(200)]
+    sentences = [pair.source for pair in toy_corpus().split("test")[:200]]
     wanted = theirs.greedy(sentences, num_beams=4, max_new_tokens=40, early_stopping="never")
     assert ours.translate(sentences, beam=4) == wanted

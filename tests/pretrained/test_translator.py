@@ -78,12 +78,10 @@ def test_logits_are_the_reference(small):
     assert logits[..., BOS].eq(-torch.inf).all()
 
 
-def test_translations_are_the_reference(small):
-    pairs = marian.pairs(len(reference().translations))
-    said = small.translate([pair.source for pair in pairs])
-    rows = in_our_ids(reference().translations).tolist()
-    assert said == [small.target.decode(row) for row in rows]
-    assert sum(s == pair.target for s, pair in zip(said, pairs, strict=True)) > 90
+def test_a_hundred_translations_are_the_reference(small):
+    pairs = marian.pairs(100)
+    assert small.translate([pair.source for pair in pairs]) == [pair.target for pair in pairs]
+    assert pairs[0].target == "je ne cours pas"
 
 
 def test_decoding_with_and_without_a_cache_is_the_same(small):

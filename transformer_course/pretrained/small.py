@@ -20,13 +20,14 @@ def small_marian() -> Path:
 class Reference:
     """What Hugging Face's Marian computes with the weights in :func:`small_marian`.
 
-    All ids are Marian's. ``translations`` are its greedy ones of the first sentences of the toy
-    corpus's test split; the other three belong together.
+    All ids are Marian's. The first three belong together; ``translations`` are the greedy ones of
+    ``sentences``, the first of the toy corpus's test split.
     """
 
     source_ids: Int[Tensor, "batch source"]
     target_ids: Int[Tensor, "batch target"]
     logits: Float[Tensor, "batch target vocab"]
+    sentences: Int[Tensor, "sentences source"]
     translations: Int[Tensor, "sentences length"]
 
 
