@@ -74,7 +74,7 @@ shift_matrix.mistake(
     change="Put the minus before the lower left sine only.",
 )
 shift_matrix.mistake(
-    "the minus sign stands before a cosine",
+    "the minus sign is before a cosine",
     edits=[("-sin, cos]", "sin, -cos]")],
     observed="Offset 0 should change nothing, but your matrix then flips every second dimension.",
     change="Put the minus before the lower left sine: `[[cos, sin], [-sin, cos]]`.",
@@ -145,7 +145,7 @@ shift_matrix.mistake(
     change="Put a 2 x 2 block on the diagonal for each pair: columns 2i and 2i + 1.",
 )
 shift_matrix.mistake(
-    "block i stands at row i instead of row 2i, so that blocks overlap",
+    "block i is at row i instead of row 2i, so the blocks overlap",
     edits=[
         (
             "return torch.block_diag(*blocks)",
@@ -240,7 +240,7 @@ shift_matrix.shares(
     "the width is always taken as 512",
 )
 shift_matrix.mistake(
-    "the exponent stands without parentheses",
+    "the exponent has no parentheses",
     edits=[("(2 * i / d_model)", "2 * i / d_model")],
     observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",

@@ -94,7 +94,7 @@ sinusoidal_encoding.mistake(
     change="Put the cosine into the odd columns: `encoding[:, 1::2]`.",
 )
 sinusoidal_encoding.mistake(
-    "all sines stand in the left half and all cosines in the right half",
+    "all sines are in the left half and all cosines in the right half",
     edits=[("[:, 0::2]", "[:, : d_model // 2]"), ("[:, 1::2]", "[:, d_model // 2 :]")],
     observed="Row 0 is 0 ... 0, 1 ... 1; it should be 0, 1, 0, 1, ....",
     change="Let sine and cosine take turns: pair `i` sits in columns 2i and 2i + 1.",
@@ -225,7 +225,7 @@ sinusoidal_encoding.shares(
     "the width is always taken as 512",
 )
 sinusoidal_encoding.mistake(
-    "the exponent stands without parentheses",
+    "the exponent has no parentheses",
     edits=[("(2 * i / d_model)", "2 * i / d_model")],
     observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
@@ -253,7 +253,7 @@ sinusoidal_encoding.mistake(
     change="Leave row 0 as it is: position 0 is the first word.",
 )
 sinusoidal_encoding.mistake(
-    "pair i stands in columns i and i + 1, so that pairs overlap",
+    "pair i is in columns i and i + 1, so the pairs overlap",
     edits=[
         (
             "return encoding",
@@ -282,17 +282,18 @@ sinusoidal_encoding.mistake(
 sinusoidal_encoding.mistake(
     "the positions are not turned into a column",
     edits=[("[:, None]", "")],
-    observed="Positions and frequencies both lie in a row, so they are multiplied one by one, "
-    "which fits only where there are as many of both.",
+    observed="Positions and frequencies are both rows, so they are multiplied one by one, which "
+    "works only where there are as many of one as of the other.",
     change="Make the positions a column: `torch.arange(length)[:, None]`.",
 )
 sinusoidal_encoding.mistake(
-    "positions and frequencies both lie in a row",
+    "positions and frequencies are both rows",
     edits=[
         ("[:, None]", ""),
         ("return encoding", "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)"),
     ],
-    observed="They are multiplied one by one, which fits only where there are as many of both.",
+    observed="They are multiplied one by one, which works only where there are as many of one as "
+    "of the other.",
     change="Make the positions a column: `torch.arange(length)[:, None]`.",
 )
 sinusoidal_encoding.mistake(
