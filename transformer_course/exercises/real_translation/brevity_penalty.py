@@ -119,13 +119,13 @@ brevity_penalty.mistake(
     change="Return 1 where the candidate is at least as long as the reference.",
 )
 brevity_penalty.mistake(
-    "the ratio is upside down",
+    "the ratio stands on its head",
     edits=[("reference_length / candidate_length", "candidate_length / reference_length")],
     observed="4 words of 6 get 1.4, which is a reward.",
     change="Divide the reference's length by the candidate's.",
 )
 brevity_penalty.mistake(
-    "the ratio is upside down, and nobody asks which side is longer",
+    "the ratio stands on its head, and nobody asks which side is longer",
     edits=[
         (
             "    if candidate_length >= reference_length:\n"

@@ -248,7 +248,7 @@ token_budget_batches.mistake(
     unless=r"\A(?=[\s\S])(?![\s\S]*(/|mean))",
 )
 token_budget_batches.mistake(
-    "the budget is looked at too late",
+    "the budget is looked at when it is too late",
     edits=[
         ("for each in grown", "for each in grown[:-1] or grown"),
         ("len(grown)", "(len(grown) - 1)"),

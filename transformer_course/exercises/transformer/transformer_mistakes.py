@@ -53,7 +53,7 @@ Transformer.shares(
 # What passes from part to part
 
 Transformer.mistake(
-    "the embeddings are added once more after the positions",
+    "the embeddings are added once more behind the positions",
     edits=[
         (
             "x = self.source_positions(",
