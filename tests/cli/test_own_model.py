@@ -94,10 +94,10 @@ def test_export_writes_a_file_that_needs_torch_alone(
 ) -> None:
     path, home = file_with(tmp_path, softmax=SOFTMAX), tmp_path / "translator.py"
     status, output, _ = run("export", home, "--model", path)
-    assert status == 0 and "needs torch alone" in output
+    assert status == 0 and "needs only torch" in output
     text = home.read_text(encoding="utf-8")
     assert "transformer_course" not in text and "yours, 2026-11-23" in text
-    assert "is there already" in fails("export", home, "--model", path)
+    assert "exists already" in fails("export", home, "--model", path)
     assert home.read_text(encoding="utf-8") == text
 
 

@@ -32,7 +32,7 @@ def ngram_matches(
 ) -> Picture:
     """Draw the n-grams of a candidate, each a bar below its words, filled if the reference has it.
 
-    An n-gram that comes more often than in the reference is filled as often as it stands there,
+    An n-gram that occurs more often than in the reference is filled as often as it occurs there,
     from the left.
 
     Parameters

@@ -21,7 +21,7 @@ NOBODY = "no head"
 ALWAYS = "any"
 """In the place of a head's name: a line that is there whichever head is silenced."""
 LINES = ("English", "all heads", "without it")
-"""What is below each other for each sentence."""
+"""What each sentence shows, one below the other."""
 LINE_HEIGHT, SENTENCE_HEIGHT = 20, 76
 CHARACTER = 8
 """Pixels of a letter, a little more than it needs, so that words never touch."""

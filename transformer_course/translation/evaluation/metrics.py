@@ -163,7 +163,7 @@ def paired_bootstrap(
         raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
     counts = [_sentence_counts(system, references) for system in (better, worse)]
     sentences = len(references)
-    # How often each sentence stands in each drawn test set: the same draw for both systems.
+    # How often each sentence is in each drawn test set: the same draw for both systems.
     draws = np.random.default_rng(seed).multinomial(
         sentences, np.full(sentences, 1 / sentences), size=samples
     )
