@@ -78,8 +78,8 @@ def bleu_with_tensors(candidates, references, max_n=4):
 def bpe_merge_by_looking_back(words):
     counts = defaultdict(int)
     for pieces, count in words.items():
-        for first, second in zip(pieces[:-1], pieces[1:], strict=True):
-            counts[first, second] += count
+        for place, first in enumerate(pieces[:-1]):
+            counts[first, pieces[place + 1]] += count
     pair = sorted(counts, key=counts.get)[-1]
 
     def merge(pieces):
