@@ -68,7 +68,7 @@ def _letters(words: Words) -> dict[str, int]:
         "`merged[tuple(new)] = count`.",
     ],
 )
-def bpe_merge(words: Words) -> tuple[tuple[str, str], Words]:
+def bpe_merge(words: dict) -> tuple[tuple[str, str], dict]:
     """Return the most frequent pair of neighbours, and all words with that pair merged."""
     counts = Counter()
     for pieces, count in words.items():
@@ -184,9 +184,31 @@ bpe_merge.mistake(
 bpe_merge.mistake(
     "nothing is merged",
     edits=[("== best", "== list(best)")],
-    observed="All words come back as they were. A slice of a tuple is a tuple, and never equals a "
-    "list.",
-    change="Compare two tuples: `pieces[place : place + 2] == best`.",
+    observed="All words come back as they were.",
+    change="Put one piece where the pair is. A slice of a tuple, `pieces[place : place + 2]`, is a "
+    "tuple: it may equal the pair, and never a list.",
+)
+bpe_merge.mistake(
+    "the word gets shorter while the loop counts on",
+    edits=[
+        (
+            "        new, place = [], 0\n"
+            "        while place < len(pieces):\n"
+            "            if pieces[place : place + 2] == best:\n"
+            '                new.append("".join(best))\n'
+            "                place += 2\n"
+            "            else:\n"
+            "                new.append(pieces[place])\n"
+            "                place += 1\n",
+            "        new = list(pieces)\n"
+            "        for place in range(len(new) - 1):\n"
+            "            if (new[place], new[place + 1]) == best:\n"
+            '                new[place : place + 2] = ["".join(best)]\n',
+        )
+    ],
+    observed="Each merge makes the list one piece shorter, but `range(len(...) - 1)` was counted "
+    "before: in the end there is no piece at that place.",
+    change="Let a `while` loop ask for the length each time, or write the word into a new list.",
 )
 bpe_merge.mistake(
     "the pair is merged only once in each word",
@@ -290,6 +312,13 @@ bpe_merge.mistake(
     edits=[("return best, merged", "return counts[best], merged")],
     observed="The first thing that you return is a number.",
     change="Return the pair that has the largest count, a tuple of two pieces.",
+)
+bpe_merge.mistake(
+    "the pair comes with its count",
+    edits=[("best = max(counts, key=counts.get)", "[best] = counts.most_common(1)")],
+    observed="`most_common(1)[0]` is a pair of pair and count. Nothing is merged, because no two "
+    "pieces equal that.",
+    change="Take the pair out of it: `counts.most_common(1)[0][0]`.",
 )
 bpe_merge.mistake(
     "the words come first",
