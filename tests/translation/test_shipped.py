@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from transformer_course.translation import (
+    RECIPES,
     Translator,
     bleu_tokenized_lowercase,
     multi30k_corpus,
     shipped_checkpoint,
 )
-from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.translator import SHIPPED
 
@@ -33,10 +33,10 @@ def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
     assert sum(a != b for a, b in zip(translations, expected, strict=True)) <= 2
 
 
-def test_it_was_made_by_the_recipe_of_the_long_run(folder: Path) -> None:
+def test_it_was_made_by_the_recipe_for_captions(folder: Path) -> None:
     recipe = Run.read(folder).recipe
-    assert recipe.sizes == LONG_RUN.sizes
-    assert recipe.training.steps == LONG_RUN.training.steps
+    assert recipe.sizes == RECIPES["multi30k"].sizes
+    assert recipe.training.steps == RECIPES["multi30k"].training.steps
 
 
 def test_it_is_small(folder: Path) -> None:
