@@ -211,7 +211,7 @@ def test_another_head_is_another_picture(page, translator, examples):
 
 def test_beam_shows_the_search_as_a_tree(page, translator, examples):
     expect(page.locator("#live-beams")).to_be_hidden()
-    page.get_by_label("Search", exact=True).select_option("beam of 5")
+    page.get_by_label("Decoding", exact=True).select_option("beam of 5")
     tree = page.get_by_role("img", name="At each step five beginnings are kept")
     path = [*translator.target.tokens(translator.translate(examples[:1], beam=5)[0]), "<eos>"]
     assert tree.locator("line.best").count() == len(path)
@@ -227,18 +227,19 @@ def test_beam_shows_the_search_as_a_tree(page, translator, examples):
         assert total / length == pytest.approx(mean, abs=1e-2)
         means.append(mean)
     assert means == sorted(means, reverse=True)
-    page.get_by_label("Search", exact=True).select_option("greedy")
+    page.get_by_label("Decoding", exact=True).select_option("greedy")
     expect(page.locator("#live-beams")).to_be_hidden()
 
 
 def test_heads_are_switched_off_as_in_python(page, translator, examples):
-    page.get_by_text("Switch heads off").click()
+    page.get_by_text("Switch heads off", exact=True).click()
     heads = page.locator("#live-heads")
     assert heads.get_by_role("checkbox", checked=True).count() == HEADS
-    for head in range(3):
-        heads.get_by_label(f"cross-attention, layer 1, head {head}").uncheck()
-    expect(page.locator("#live-status")).to_contain_text("3 heads are off")
-    silenced = [("decoder.layers.1.cross_attention", head) for head in range(3)]
+    blind = list(product(range(2), range(4)))
+    for layer, head in blind:
+        heads.get_by_label(f"cross-attention, layer {layer}, head {head}").uncheck()
+    expect(page.locator("#live-status")).to_contain_text("8 heads are off")
+    silenced = [(f"decoder.layers.{layer}.cross_attention", head) for layer, head in blind]
     with silenced_heads(translator.model, silenced):
         (expected,) = translator.translate(examples[:1])
     assert page.locator("#live-translation").inner_text() == expected
@@ -364,7 +365,7 @@ def test_screen_reader_hears_the_translation_once(page):
     assert status.locator("[lang=fr]").count() == 0  # silent until somebody asks
     ask(page, "the queen sings")
     expect(status.locator("[lang=fr]")).to_have_text("la reine chante.")
-    for name in ("English sentence", "Search", "Attention of"):
+    for name in ("English sentence", "Decoding", "Attention of"):
         assert page.get_by_label(name, exact=True).count() == 1
 
 

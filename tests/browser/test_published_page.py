@@ -108,7 +108,7 @@ def test_keyboard_reaches_everything(opens, toy_page):
 
 def unfold(page):
     """Show all that a page can show."""
-    page.get_by_label("Search", exact=True).select_option("beam of 5")
+    page.get_by_label("Decoding", exact=True).select_option("beam of 5")
     for fold in page.locator("summary").all():
         fold.click()
 

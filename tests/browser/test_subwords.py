@@ -19,7 +19,7 @@ from transformer_course.translation import (
     shipped_checkpoint,
 )
 from transformer_course.translation.corpora.corpus import SentencePair
-from transformer_course.translation.translator import SHIPPED, shipped_names
+from transformer_course.translation.translator import SHIPPED
 
 MULTI30K = Path(__file__).parents[2].parent / "shared" / "data" / "multi30k"
 needs_multi30k = pytest.mark.skipif(not MULTI30K.is_dir(), reason="Multi30k is not here")
@@ -53,6 +53,7 @@ JOIN = """sentences => {
     const { target } = new Translator(TRANSLATORS.published);
     return sentences.map(ids => target.text(ids));
 }"""
+MOST_BYTES = 8e6
 SIZES = {"d_model": 32, "heads": 4, "d_ff": 48}
 
 
@@ -113,12 +114,12 @@ def test_pieces_are_joined_as_in_python(page, translator):
     assert_joined_as_in_python(page, translator.target, ids)
 
 
-def test_captions_are_translated_as_in_python(page, translator):
+def test_random_weights_translate_as_in_python(page, translator):
     said = assert_translated_as_in_python(page, translator, CAPTIONS[:20], beam=1)
     assert len(set(said)) > 10  # random weights do not say the same to everything
 
 
-def test_beam_search_translates_as_in_python(page, translator):
+def test_random_weights_are_searched_as_in_python(page, translator):
     assert_translated_as_in_python(page, translator, CAPTIONS[:5], beam=5)
 
 
@@ -150,7 +151,7 @@ def test_unknown_characters_are_named(page):
 
 def test_a_silenced_head_is_that_of_python(page, translator):
     source = CAPTIONS[1]
-    page.get_by_text("Switch heads off").click()
+    page.get_by_text("Switch heads off", exact=True).click()
     ask(page, source)
     for head in (0, 2):
         page.get_by_label(f"cross-attention, layer 1, head {head}").uncheck()
@@ -160,6 +161,42 @@ def test_a_silenced_head_is_that_of_python(page, translator):
         (expected,) = translator.translate([source])
     assert page.locator("#live-translation").text_content() == expected
     assert translator.translate([source]) != [expected]
+
+
+# The translators that ship
+
+
+@pytest.fixture(scope="module", params=ON_REQUEST)
+def shipped(request, tmp_path_factory):
+    """Return a translator that ships, the name of its folder and a page that has its weights."""
+    folder = shipped_checkpoint(request.param)
+    path = tmp_path_factory.mktemp("pages") / "page.html"
+    write_page(folder, path)
+    return Translator.load(folder), request.param, path
+
+
+def test_its_page_is_small(shipped):
+    assert shipped[2].stat().st_size <= MOST_BYTES
+
+
+def test_captions_are_translated_as_in_python(opens, shipped):
+    translator, _, path = shipped
+    with opens(path) as visit:
+        assert_translated_as_in_python(visit.page, translator, CAPTIONS[:20], beam=1)
+        assert_translated_as_in_python(visit.page, translator, CAPTIONS[:5], beam=5)
+
+
+@needs_multi30k
+@pytest.mark.exhaustive
+@pytest.mark.timeout(3000)
+def test_the_test_set_is_translated_as_in_python(opens, shipped):
+    translator, name, path = shipped
+    corpus = multi30k_corpus(name.removeprefix("multi30k-"), MULTI30K.parent)
+    test = [pair.source for pair in corpus.split("test")]
+    assert len(test) == 1000
+    with opens(path) as visit:
+        assert_translated_as_in_python(visit.page, translator, test, beam=1)
+        assert_translated_as_in_python(visit.page, translator, test[:200], beam=5)
 
 
 # All of Multi30k
@@ -179,17 +216,3 @@ def test_every_sentence_is_cut_and_joined_as_in_python(opens, tmp_path, pair):
         assert_cut_as_in_python(visit.page, translator.source, train + test)
         ids = [translator.target.encode(text) for text in test]
         assert_joined_as_in_python(visit.page, translator.target, ids)
-
-
-@needs_multi30k
-@pytest.mark.exhaustive
-@pytest.mark.timeout(3000)
-@pytest.mark.parametrize("name", [name for name in ON_REQUEST if name in shipped_names()])
-def test_shipped_translators_say_what_they_say_in_python(opens, tmp_path, name):
-    translator = Translator.load(shipped_checkpoint(name))
-    write_page(shipped_checkpoint(name), tmp_path / "page.html")
-    corpus = multi30k_corpus(name.removeprefix("multi30k-"), MULTI30K.parent)
-    test = [pair.source for pair in corpus.split("test")]
-    with opens(tmp_path / "page.html") as visit:
-        assert_translated_as_in_python(visit.page, translator, test, beam=1)
-        assert_translated_as_in_python(visit.page, translator, test[:200], beam=5)
