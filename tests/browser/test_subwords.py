@@ -19,11 +19,11 @@ from transformer_course.translation import (
     shipped_checkpoint,
 )
 from transformer_course.translation.corpora.corpus import SentencePair
-from transformer_course.translation.translator import SHIPPED
+from transformer_course.translation.translator import CAPTIONS
 
 MULTI30K = Path(__file__).parents[2].parent / "shared" / "data" / "multi30k"
 needs_multi30k = pytest.mark.skipif(not MULTI30K.is_dir(), reason="Multi30k is not here")
-CAPTIONS = (SHIPPED / "captions.en").read_text(encoding="utf-8").splitlines()
+CAPTIONS = CAPTIONS.read_text(encoding="utf-8").splitlines()
 # The sub-words hold their letters, é composed and as e with an accent.
 ACCENTS = ["Un café près de l'église, en été.", "Zwei Mädchen grüßen.", "e\u0301te\u0301"]
 STRANGE = [

@@ -66,9 +66,7 @@ def test_other_files_are_not_touched(
 
 def test_folder_without_a_run_is_named(fails: Fails, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    assert f"no run.json in {tmp_path}: this is not a" in fails(
-        "publish", tmp_path, page
-    )
+    assert f"no run.json in {tmp_path}: this is not a" in fails("publish", tmp_path, page)
     assert f"no run.json in {page}: this is no" in fails("publish", page, page)
     assert not page.exists()
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from sentencepiece import SentencePieceProcessor
 
 from transformer_course.translation.corpora.subwords import SubwordTokenizer
 from transformer_course.translation.corpora.vocabulary import (
@@ -79,11 +78,7 @@ def _language(tokenizer: Tokenizer) -> dict[str, str]:
 
 
 def _scores(tokenizer: Tokenizer) -> list[float] | None:
-    if not isinstance(tokenizer, SubwordTokenizer):
-        return None
-    processor = SentencePieceProcessor()
-    processor.LoadFromSerializedProto(tokenizer.pieces)
-    return processor.get_score(list(range(len(tokenizer.vocabulary))))
+    return tokenizer.scores() if isinstance(tokenizer, SubwordTokenizer) else None
 
 
 def _check_positions(translator: Translator) -> None:

@@ -18,7 +18,7 @@ from transformer_course.publish.checkpoint import checkpoint, language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.runs import Run, steps_trained
 from transformer_course.translation.translator import (
-    SHIPPED,
+    CAPTIONS,
     Translator,
     parameters_by_name,
 )
@@ -145,7 +145,7 @@ def toy_examples() -> list[str]:
 
 def caption_examples() -> list[str]:
     """Return captions that a translator trained on Multi30k can read."""
-    return (SHIPPED / "captions.en").read_text(encoding="utf-8").splitlines()[:EXAMPLES]
+    return CAPTIONS.read_text(encoding="utf-8").splitlines()[:EXAMPLES]
 
 
 def _examples(corpus: str, language: str) -> list[str]:

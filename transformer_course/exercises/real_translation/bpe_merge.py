@@ -179,6 +179,17 @@ bpe_merge.mistake(
     change="Work on the pieces as they are, without joining them.",
 )
 
+MERGE_A_WORD = (
+    "        new, place = [], 0\n"
+    "        while place < len(pieces):\n"
+    "            if pieces[place : place + 2] == best:\n"
+    '                new.append("".join(best))\n'
+    "                place += 2\n"
+    "            else:\n"
+    "                new.append(pieces[place])\n"
+    "                place += 1\n"
+)
+
 # Merging
 
 bpe_merge.mistake(
@@ -192,14 +203,7 @@ bpe_merge.mistake(
     "the word gets shorter while the loop counts on",
     edits=[
         (
-            "        new, place = [], 0\n"
-            "        while place < len(pieces):\n"
-            "            if pieces[place : place + 2] == best:\n"
-            '                new.append("".join(best))\n'
-            "                place += 2\n"
-            "            else:\n"
-            "                new.append(pieces[place])\n"
-            "                place += 1\n",
+            MERGE_A_WORD,
             "        new = list(pieces)\n"
             "        for place in range(len(new) - 1):\n"
             "            if (new[place], new[place + 1]) == best:\n"
@@ -242,14 +246,7 @@ bpe_merge.mistake(
     "parts of longer pieces are merged too",
     edits=[
         (
-            "        new, place = [], 0\n"
-            "        while place < len(pieces):\n"
-            "            if pieces[place : place + 2] == best:\n"
-            '                new.append("".join(best))\n'
-            "                place += 2\n"
-            "            else:\n"
-            "                new.append(pieces[place])\n"
-            "                place += 1\n",
+            MERGE_A_WORD,
             '        new = " ".join(pieces).replace(" ".join(best), "".join(best)).split(" ")\n',
         )
     ],

@@ -162,14 +162,12 @@
     if (!picture.hidden) translate({ pauses: false, announce: true });
   }
 
-  const known = () => translator.source.known.sort();
-
   // Completes the word that is being typed.
   function offerWords() {
     if (translator.source.unit !== "word") return;
     const [, before = "", begun] = input.value.match(/^(.*\s)?(\S*)$/s);
     const begins = (word) => word.startsWith(begun.toLowerCase()) && word.length > begun.length;
-    const fitting = begun ? known().filter(begins) : [];
+    const fitting = begun ? translator.source.known.filter(begins).sort() : [];
     offers.replaceChildren(...fitting.map((word) => element("option", { value: before + word })));
   }
 
@@ -242,9 +240,10 @@
     for (const button of choices.children) {
       button.setAttribute("aria-pressed", button.value === name);
     }
-    const number = known().length.toLocaleString("en");
+    const known = translator.source.known.sort();
+    const number = known.length.toLocaleString("en");
     hint.textContent = `It knows ${number} ${unit}s. ${UNITS[unit].reads}`;
-    list.textContent = known().join(", ");
+    list.textContent = known.join(", ");
     offers.replaceChildren();
     drawHeads();
     examples = 0;
