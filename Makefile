@@ -83,6 +83,7 @@ bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.training_speed
 	@$(BIN)/python -m benchmarks.decoding_speed
 	@$(BIN)/python -m benchmarks.scaling
+	@$(BIN)/python -m benchmarks.data_parallel
 
 results: $(AUTHOR)
 	@for pair in en-fr en-de; do $(BIN)/python -m tools.recorded_runs $$pair short && \

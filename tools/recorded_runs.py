@@ -16,20 +16,19 @@ from statistics import fmean
 from typing import Any
 
 from transformer_course.translation import RECIPES, SentencePair, Translator
-from transformer_course.translation.checkpoints import read_json, write_json, write_tensors
+from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
 from transformer_course.translation.training import state
 from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.recorded_runs import results_file
 from transformer_course.translation.training.runs import RUN_FILE, Run, environment
 from transformer_course.translation.training.trainer import Trainer
-from transformer_course.translation.translator import MODEL_FILE, SHIPPED, parameters_by_name
+from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
 RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN}
 SEEDS_FOR = {"short": [0, 1, 2], "long": [0]}
-CAPTIONS = SHIPPED / "captions.en"
 TRANSLATIONS = "captions.txt"
 
 
@@ -135,14 +134,12 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
 def _ship(folder: Path, run: dict[str, Any]) -> None:
     """Put the translator into the package, in half precision, with what it makes of captions."""
     translator = Translator.load(folder)
-    _round_to_half(translator)
+    translator.model.half()
     target = SHIPPED / f"multi30k-{run['pair']}"
     target.mkdir(parents=True, exist_ok=True)
     translator.save(target)
-    weights = {name: tensor.half() for name, tensor in parameters_by_name(translator.model).items()}
-    write_tensors(target / MODEL_FILE, weights, {})
     captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
-    said = translator.translate(captions, beam=BEAM)
+    said = Translator.load(target).translate(captions, beam=BEAM)
     (target / TRANSLATIONS).write_text("\n".join(said) + "\n", encoding="utf-8")
     left_out = ("history", "translations")
     write_json(

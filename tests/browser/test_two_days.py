@@ -302,7 +302,7 @@ def opens_where_they_left(learner: Learner) -> None:
 def finds_the_answers_in_the_new_version(learner: Learner, log: str) -> None:
     """Read what happened to three lessons, and check the renamed answer again."""
     for lesson in (ATTENTION, HEADS, LAYERS):
-        assert f"{lesson}.ipynb: yours, it stays; the new version" in log
+        assert f"{lesson}.ipynb: yours, so it stays; the new version" in log
     assert learner.is_in() == f"{LAYERS} (new).ipynb"
     cells = learner.page.locator(IN_FRONT)
     kept, answer = cells.nth(-2), cells.nth(-1)

@@ -13,7 +13,7 @@ from transformer_course.translation import (
     shipped_checkpoint,
 )
 from transformer_course.translation.training.runs import Run
-from transformer_course.translation.translator import SHIPPED
+from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 PAIRS = ("en-fr", "en-de")
 MULTI30K = Path(__file__).parents[2].parent / "shared" / "data" / "multi30k"
@@ -25,7 +25,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
-    captions = (SHIPPED / "captions.en").read_text(encoding="utf-8").splitlines()
+    captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
     expected = (folder / "captions.txt").read_text(encoding="utf-8").splitlines()
     translations = Translator.load(folder).translate(captions, beam=5)
     assert len(captions) == len(expected) == 100

@@ -1,7 +1,7 @@
 """Whether a learner's file computes what the course's parts compute together.
 
-Everything is done in double precision: in single precision Adam makes much of rounding, where a
-gradient, such as that of a key's bias, is zero.
+Everything is done in double precision: in single precision Adam enlarges rounding errors where
+a gradient, such as that of a key's bias, is zero.
 """
 
 import time
@@ -36,7 +36,7 @@ def course() -> ModuleType:
 def fault(whole: ModuleType) -> str | None:
     """Say where a file differs from one whose parts are all the course's; None if nowhere.
 
-    Whatever the learner's parts raise is said too, and that they never end.
+    Whatever the learner's parts raise is reported too, as is that they never end.
     """
     wanted = _wanted()  # before the clock of the learner's parts runs
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 Notebook = dict[str, Any]
-"""A notebook as its file says it, in JSON."""
+"""A notebook as its file holds it, in JSON."""
 
 
 def lesson_copy(lesson: Path, solutions: bool = True) -> Notebook:

@@ -19,7 +19,7 @@ class Recipe:
     min_frequency
         Words seen less often in training become ``<unk>``.
     subwords
-        If given, so many sub-words for both languages take the place of words.
+        If given, this many sub-words for both languages take the place of words.
     most_words
         If given, training pairs with more words than this on a side are left out.
     """
@@ -71,7 +71,7 @@ LONG_RUN = replace(
         evaluate_every=1000,
     ),
 )
-"""For Multi30k where hours are at hand: more steps, of more sentences, with more dropout."""
+"""For Multi30k when you have hours: more steps, of more sentences, with more dropout."""
 
 
 RECIPES = {
