@@ -15,7 +15,7 @@ class Oracle(nn.Module):
         if numbers is None:
             return F.one_hot(ids[:, : -tasks.BACK], tasks.TOKENS).float()
         same = ids[:, :-1] == ids[:, -1:]
-        return F.one_hot((numbers[:, :-1] * same).sum(dim=1), tasks.NUMBERS).float()
+        return F.one_hot((numbers[:, :-1] * same).sum(dim=1, keepdim=True), tasks.NUMBERS).float()
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,17 @@ class Oracle(nn.Module):
 def test_who_knows_the_answers_has_all_right(draw, size):
     torch.manual_seed(0)
     assert tasks.share_right(Oracle(), draw, size) == 1
+
+
+class AlwaysZero(nn.Module):
+    def forward(self, names, numbers):
+        return F.one_hot(torch.zeros(len(names), 1, dtype=torch.long), tasks.NUMBERS).float()
+
+
+def test_every_text_counts():
+    torch.manual_seed(0)
+    guessed = tasks.share_right(AlwaysZero(), tasks.draw_recall, 5, count=4000)
+    assert guessed == pytest.approx(1 / tasks.NUMBERS, abs=0.015)
 
 
 def test_names_are_asked_once_and_numbers_are_hidden():
@@ -52,7 +63,7 @@ def test_recall_does_not_depend_on_the_order_of_the_pairs(kind):
     (names, numbers), _ = tasks.draw_recall(3, 6)
     order = [4, 1, 5, 0, 2, 3, 6]
     said = network(names, numbers)
-    assert said.shape == (3, tasks.NUMBERS)
+    assert said.shape == (3, 1, tasks.NUMBERS)
     assert torch.allclose(said, network(names[:, order], numbers[:, order]), atol=1e-5)
 
 

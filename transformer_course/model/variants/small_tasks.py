@@ -95,9 +95,9 @@ class Recall(nn.Module):
 
     def forward(
         self, names: Int[Tensor, "batch pairs_and_one"], numbers: Int[Tensor, "batch pairs_and_one"]
-    ) -> Float[Tensor, "batch numbers"]:
+    ) -> Float[Tensor, "batch 1 numbers"]:
         """Score the number that came with the last name."""
-        return self.output(self.encoder(self.names(names) + self.numbers(numbers))[:, -1])
+        return self.output(self.encoder(self.names(names) + self.numbers(numbers))[:, -1:])
 
 
 def draw_recall(count: int, pairs: int) -> tuple[tuple[Tensor, ...], Tensor]:
@@ -107,7 +107,7 @@ def draw_recall(count: int, pairs: int) -> tuple[tuple[Tensor, ...], Tensor]:
     asked = torch.randint(pairs, (count, 1))
     blank = torch.full((count, 1), NUMBERS)
     texts = torch.cat([names, names.gather(1, asked)], 1), torch.cat([numbers, blank], 1)
-    return texts, numbers.gather(1, asked)[:, 0]
+    return texts, numbers.gather(1, asked)
 
 
 def train(network: nn.Module, draw: Draw, smallest: int, largest: int, steps: int = STEPS) -> float:
@@ -127,11 +127,11 @@ def train(network: nn.Module, draw: Draw, smallest: int, largest: int, steps: in
 
 
 def share_right(network: nn.Module, draw: Draw, size: int, count: int = 250) -> float:
-    """Return how much is right, 0 to 1, of the last four answers in texts of a size."""
+    """Return how much is right, 0 to 1, of the last answers, at most four, in texts of a size."""
     given, answers = draw(count, size)
     with evaluating(network):
         said = network(*given).argmax(dim=-1)
-    return (said == answers)[..., -4:].double().mean().item()
+    return (said == answers)[:, -4:].double().mean().item()
 
 
 def three_back(kind: str, seed: int) -> nn.Module:
