@@ -119,7 +119,7 @@ def test_buckets_are_exact_near_and_wide_far(both_sides):
     assert (buckets.diff() >= 0).all()
     assert (buckets[128:] == last).all()
     widths = buckets[exact:128].bincount()[exact:]
-    assert widths[-1] > 5 * widths[0]
+    assert widths[-1] > 4 * widths[0]
 
 
 def test_keys_after_the_query_have_buckets_of_their_own_or_none():
