@@ -37,8 +37,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
-    It is 0 if all is done, 1 if the doctor has advice, 2 if something went wrong that the user can
-    mend, 130 after Ctrl-C, also where a training saved what it had learned.
+    It is 0 if all went well, 1 if the doctor has advice, 2 if something went wrong that the user
+    can mend, 130 after Ctrl-C, even if a training saved what it had learned.
     """
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.behind = behind
     options.command_line = shlex.join(["transformer-course", *arguments])
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # elsewhere, such as in a test, it is no file
+        if isinstance(stream, io.TextIOWrapper):  # elsewhere, such as in a test, it is not a file
             stream.reconfigure(encoding="utf-8")  # Windows would write another
     try:
         status = options.command(options) or 0
@@ -75,7 +75,7 @@ def _open_closed_streams() -> None:
 
 
 def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return what comes before ``--`` and, meant for JupyterLab, behind it."""
+    """Return what comes before ``--``, and what comes after it, for JupyterLab."""
     if "--" not in arguments or arguments[0] != "lab":
         return list(arguments), []
     end = arguments.index("--")
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     lab = commands.add_parser("lab", help="open the lessons in JupyterLab, to work in them")
     lab.set_defaults(command=_lab)
     lab.add_argument("folder", nargs="?", type=Path, help=f"where to work; {DEFAULT} if not given")
-    lab.epilog = "Arguments behind -- are passed to JupyterLab, such as -- --no-browser."
+    lab.epilog = "Arguments after -- are passed on to JupyterLab, such as -- --no-browser."
 
     train = commands.add_parser("train", help="train a translator")
     train.set_defaults(command=_train)
@@ -111,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
     train.add_argument("--data", type=Path, help="folder with the corpus (multi30k, wmt14)")
     train.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
-    train.add_argument("--sample", type=int, help="seed to draw them, not the first (wmt14)")
+    train.add_argument("--sample", type=int, help="seed to draw at random; else the first (wmt14)")
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
     train.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(command=_check)
     check.add_argument("file", type=Path, help="my_transformer.py")
 
-    export = commands.add_parser("export", help="write a my_transformer.py that needs torch alone")
+    export = commands.add_parser("export", help="write a my_transformer.py that needs only torch")
     export.set_defaults(command=_export)
     export.add_argument("file", type=Path, help="where to write it")
     export.add_argument(
@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     translate.set_defaults(command=_translate)
     _add_checkpoint(translate)
     _add_beam(translate)
-    translate.add_argument("sentences", nargs="*", help="without any: lines of standard input")
+    translate.add_argument("sentences", nargs="*", help="without any, lines of standard input")
 
     publish = commands.add_parser("publish", help="make a web page that translates")
     publish.set_defaults(command=_publish)
@@ -155,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     grading = commands.add_parser(
         "grade",
         help="grade a folder of notebooks, or my_transformer.py",
-        epilog="A submission is a program, and grading runs it. The limits are against accidents: "
+        epilog="A submission is a program, and grading runs it. The limits are for accidents: "
         "if you do not trust the class, grade in a container. The book's page for teachers has the "
         "command.",
     )
@@ -165,15 +165,15 @@ def _parser() -> argparse.ArgumentParser:
     grading.add_argument(
         "--json",
         type=Path,
-        help="also write all that is known, a line for each file when it is done",
+        help="also write all that is known, a line for each file as soon as it is graded",
     )
     grading.add_argument(
-        "--resume", action="store_true", help="grade what the file of --json lacks"
+        "--resume", action="store_true", help="grade only what the --json file lacks"
     )
-    grading.add_argument("--seconds", type=float, default=120.0, help="time limit for each (120)")
+    grading.add_argument("--seconds", type=float, default=120.0, help="time limit for a file (120)")
     grading.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")
     grading.add_argument(
-        "--processes", type=int, default=os.cpu_count(), help="graded at a time (processors)"
+        "--processes", type=int, default=os.cpu_count(), help="how many at a time (processors)"
     )
 
     examine = commands.add_parser("doctor", help="examine this machine and the installation")
@@ -185,7 +185,7 @@ def _add_checkpoint(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "checkpoint",
         type=_checkpoint,
-        help="the folder that train wrote, or what ships: toy, multi30k-en-fr, multi30k-en-de",
+        help="the folder that train wrote, or one that ships: toy, multi30k-en-fr, multi30k-en-de",
     )
 
 
@@ -212,12 +212,14 @@ def _train(options: argparse.Namespace) -> int:
     with join_world() as world:
         if options.resume:
             _refuse_settings(options)
+        options.resume = options.resume or _is_begun(options)
+        if options.resume:
             run = Run.read(options.output)
         else:
             run = _requested_run(options)
             if world.is_first:
                 check_is_new(options.output)
-        make_loss = _loss_by_own_model(options)
+        make_loss = _loss_by_own_model(options, world.is_first)
         with world.first_alone():
             corpus = run.load_corpus()
         trainer = run.trainer(options.output, corpus, world, make_loss)
@@ -234,6 +236,16 @@ def _train(options: argparse.Namespace) -> int:
     return INTERRUPTED if trainer.stopped else 0
 
 
+def _is_begun(options: argparse.Namespace) -> bool:
+    """Say whether ``torchrun``, which restarts what failed, began this command already."""
+    from transformer_course.translation.training.data_parallel import started_by_torchrun
+    from transformer_course.translation.training.runs import RUN_FILE, Run
+
+    if not started_by_torchrun() or not (options.output / RUN_FILE).exists():
+        return False
+    return Run.read(options.output).command == options.command_line
+
+
 def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
     """Go on where the run in the folder stopped, or take the folder for a new run."""
     from transformer_course.translation.training import state
@@ -242,20 +254,23 @@ def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
     if options.resume:
         if state.is_there(options.output):  # else it was killed before it could write any
             trainer.resume(options.output)
+            if trainer.world.is_first:
+                print(f"transformer-course: goes on at step {trainer.step}.", file=sys.stderr)
     elif trainer.world.is_first:
         check_is_new(options.output)  # again: another training may have been quicker
         _keep_model(options)
 
 
-def _loss_by_own_model(options: argparse.Namespace) -> "MakeLoss | None":
-    """Return what makes the loss by a learner's file: the one given, or the run's own copy."""
+def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss | None":
+    """Return what makes the loss by a learner's file: the run's own copy, or the one given."""
     kept = options.output / NAME
-    path = options.model or (kept if options.resume and kept.exists() else None)
+    path = kept if options.resume and kept.exists() else options.model
     if path is None:
         return None
     from transformer_course.own.training import loss_by
 
-    print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
+    if reports:
+        print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
     return loss_by(path)
 
 
@@ -266,7 +281,7 @@ def _keep_model(options: argparse.Namespace) -> None:
 
 
 def _summary(facts: dict[str, Any]) -> str:
-    """Say in one line what is trained, and what of the text is not."""
+    """Say in one line what is trained, and how much of the text is not."""
     left_out = "".join(f"; left out: {count:,} {why}" for why, count in facts["left_out"].items())
     return (
         f"{facts['train_pairs']:,} sentence pairs, {facts['parameters']:,} parameters, "
@@ -322,9 +337,9 @@ def _export(options: argparse.Namespace) -> None:
     from transformer_course.own.export import exported
 
     if options.file.exists():
-        raise ValueError(f"{options.file} is there already: name a new file.")
+        raise ValueError(f"{options.file} exists already: name a new file.")
     write_text(options.file, exported(examine.read(options.model)))
-    print(f"{options.file}: needs torch alone; python {options.file} SOURCE TARGET trains it.")
+    print(f"{options.file}: needs only torch; python {options.file} SOURCE TARGET trains it.")
 
 
 def _evaluate(options: argparse.Namespace) -> None:

@@ -204,8 +204,8 @@ class Learner:
         return self.page.locator(IN_FRONT).nth(next(found))
 
     def run(self, cell: Locator) -> None:
-        """Click into a cell and press Shift+Enter."""
-        cell.locator(".cm-content").click()
+        """Click into a cell, or on the line that a folded one shows, and press Shift+Enter."""
+        cell.locator(".cm-content, .jp-Placeholder-content").first.click()
         self.page.keyboard.press("Shift+Enter")
 
     def fill(self, exercise: str, answer: list[list[str]]) -> None:
@@ -302,7 +302,7 @@ def opens_where_they_left(learner: Learner) -> None:
 def finds_the_answers_in_the_new_version(learner: Learner, log: str) -> None:
     """Read what happened to three lessons, and check the renamed answer again."""
     for lesson in (ATTENTION, HEADS, LAYERS):
-        assert f"{lesson}.ipynb: yours, it stays; the new version" in log
+        assert f"{lesson}.ipynb: yours, so it stays; the new version" in log
     assert learner.is_in() == f"{LAYERS} (new).ipynb"
     cells = learner.page.locator(IN_FRONT)
     kept, answer = cells.nth(-2), cells.nth(-1)

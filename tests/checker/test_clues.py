@@ -57,7 +57,7 @@ def test_influence_is_no_matter_where_the_reference_has_none():
 
 def test_a_constant_factor_and_a_constant_difference():
     right = scaled.task.answer
-    assert "Yours is what is wanted times -1." in clues(lambda *a: -right(*a))
+    assert "Yours is -1 times what is wanted." in clues(lambda *a: -right(*a))
     assert "Yours is what is wanted plus 1." in clues(lambda *a: right(*a) + 1)
 
 
@@ -66,7 +66,7 @@ def test_the_right_numbers_in_wrong_places():
     assert "in reverse order along axis 1" in clues(lambda *a: right(*a).flip(1))
     assert "moved by one along axis 1" in clues(lambda *a: right(*a).roll(1, 1))
     mixed = clues(lambda *a: right(*a)[:, [1, 0, 2]])
-    assert "The numbers are those that are wanted, in other places." in mixed
+    assert "The numbers are the right ones, in other places." in mixed
 
 
 def test_no_relation_is_said_of_one_number():
@@ -96,7 +96,7 @@ class Afterwards(FeedForward.task.answer):
 
 
 def test_the_part_that_gets_something_wrong_first():
-    assert "What goes into `expand` is not what should." in clues(Wrong, FeedForward)
+    assert "What goes into `expand` is not what it should be." in clues(Wrong, FeedForward)
 
 
 def test_a_part_that_is_never_called():

@@ -289,7 +289,7 @@ def test_exception_shows_the_learners_own_line():
         ("print('a')['b']", "A value is None here"),
         ("print('a').shape", "A value is None here"),
         ("x.shapes", "no such name"),
-        ("f(x, times)", "calls itself without end"),
+        ("f(x, times)", "never stops calling itself"),
         ("exit(3)", "This ends Python"),
     ],
 )

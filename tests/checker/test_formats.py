@@ -45,7 +45,7 @@ def test_a_mistake_is_named_in_another_format_too(change):
     ("seen", "wanted", "said"),
     [
         (torch.ones(2, 3), torch.ones(2, 1, 1, 3), "There are too few axes of length 1"),
-        (torch.ones(2, 1, 3), torch.ones(1, 2, 3), "The axis of length 1 stands in another place"),
+        (torch.ones(2, 1, 3), torch.ones(1, 2, 3), "The axis of length 1 is in another place"),
         (torch.tensor([0.0, -1e9]), torch.tensor([True, False]), "not numbers to be added to the"),
         (torch.tensor([3]), 3, "A plain number is wanted"),
         ([torch.ones(2), torch.ones(2)], torch.ones(2, 2), "A torch tensor is wanted, not a list"),

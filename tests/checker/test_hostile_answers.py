@@ -199,7 +199,7 @@ def test_a_result_cut_off_from_the_graph():
     for cut_off in (torch.inference_mode(), torch.no_grad()):
         assert softmax.check(cut_off(right_softmax)).mistakes == ("no gradient passes",)
     by_numpy = words(softmax, lambda scores: torch.from_numpy(right_softmax(scores).numpy()))
-    assert "NumPy knows no gradients" in by_numpy
+    assert "NumPy does not know gradients" in by_numpy
 
     class Detached(RightEmbeddings):
         def forward(self, ids):
@@ -281,11 +281,11 @@ NamelessError = type("", (Exception,), {})
         (lambda scores: torch.empty(10**14), "That is more memory than there is"),
         (eats_memory, "That is more memory than there is"),
         (stretches_memory, "That is more memory than there is"),
-        (recurses, "The function calls itself without end"),
+        (recurses, "The function never stops calling itself"),
         (lambda scores: scores and 1, "`if`, `and`, `or` and `not` want one True or False"),
         (lambda scores: math.exp(scores), "take one number"),
         (lambda scores: scores.max(dim=-1) - scores, "torch returns two tensors"),
-        (lambda scores: scores[None].t() @ scores[None, None].t(), "turns matrices only"),
+        (lambda scores: scores[None].t() @ scores[None, None].t(), "transposes matrices only"),
         (lambda scores: (scores > 0) & scores, "take booleans"),
     ],
 )
@@ -480,7 +480,7 @@ def test_what_is_done_with_a_right_answer_may_fail(monkeypatch):
     monkeypatch.setitem(engine.WHEN_RIGHT, "own", lambda exercise, answer: raising(SystemExit()))
     feedback = softmax.check(right_softmax)
     assert feedback.passed
-    assert "It counts, but what is done with right answers stopped with SystemExit" in repr(
+    assert "It counts, but what comes after a right answer stopped with SystemExit" in repr(
         feedback
     )
 

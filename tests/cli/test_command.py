@@ -15,8 +15,8 @@ SCRIPT = Path(sys.executable).with_name("transformer-course")
 
 @pytest.mark.parametrize("command", ["evaluate", "translate"])
 def test_missing_checkpoint(fails: Callable[..., str], tmp_path: Path, command: str) -> None:
-    assert "no checkpoint folder" in fails(command, tmp_path / "nowhere")
-    assert "no checkpoint folder" in fails(command, tmp_path)
+    assert "not a checkpoint folder" in fails(command, tmp_path / "nowhere")
+    assert "not a checkpoint folder" in fails(command, tmp_path)
 
 
 @pytest.mark.parametrize("damaged", ["config.json", "model.safetensors"])
@@ -42,7 +42,7 @@ def test_weights_that_are_not_finite(
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no checkpoint folder"):
+    with pytest.raises(ValueError, match="not a checkpoint folder"):
         cli.main(["--debug", "translate", str(tmp_path), "the cat"])
 
 
@@ -68,7 +68,7 @@ def test_installed_command_fails_in_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert "no checkpoint folder" in done.stderr
+    assert "not a checkpoint folder" in done.stderr
 
 
 def test_installed_command_translates_for_a_reader_that_leaves(trained: Path) -> None:

@@ -74,11 +74,11 @@ def test_file_that_does_not_run(
 
 
 def test_step_that_never_ends_is_refused(fails: Fails, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("transformer_course.own.whole.TIME_LIMIT", 1.0)
+    monkeypatch.setattr("transformer_course.own.whole.CHECK_LIMIT", 1.0)
     endless = "def softmax(scores):\n    while True:\n        pass"
     path = file_with(tmp_path, softmax=endless)
     said = fails("train", "--model", path, "--output", tmp_path / "run")
-    assert "they stop with TimeLimitReached" in said
+    assert "they do not end within 1 seconds" in said
 
 
 def test_missing_file_is_said(fails: Fails, tmp_path: Path) -> None:
@@ -94,10 +94,10 @@ def test_export_writes_a_file_that_needs_torch_alone(
 ) -> None:
     path, home = file_with(tmp_path, softmax=SOFTMAX), tmp_path / "translator.py"
     status, output, _ = run("export", home, "--model", path)
-    assert status == 0 and "needs torch alone" in output
+    assert status == 0 and "needs only torch" in output
     text = home.read_text(encoding="utf-8")
     assert "transformer_course" not in text and "yours, 2026-11-23" in text
-    assert "is there already" in fails("export", home, "--model", path)
+    assert "exists already" in fails("export", home, "--model", path)
     assert home.read_text(encoding="utf-8") == text
 
 

@@ -140,3 +140,13 @@ def test_full_disk_behind_the_output_is_one_sentence(trained: Path) -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     said = "transformer-course: standard input or output: No space left on device.\n"
     assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_what_ships_is_taken_by_name_unless_a_folder_has_it(
+    run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("translate", "toy", "the small cat sleeps") == (0, "le petit chat dort\n", "")
+    (tmp_path / "toy").symlink_to(trained)
+    _, output, _ = run("translate", "toy", "the small cat sleeps")
+    assert output == Translator.load(trained).translate(["the small cat sleeps"])[0] + "\n"

@@ -87,7 +87,7 @@ ANSWERS = {
         "    try: os.write(number, b'{\"problem\": 3}\\n')\n"
         "    except OSError: pass\n" + RIGHT,
         UNSOLVED,
-        "something that is no result",
+        "something that is not a result",
     ),
     "sends an open end": (
         "import os\n"
@@ -95,7 +95,7 @@ ANSWERS = {
         "    try: os.write(number, b'\\xff' * 2**24)\n"
         "    except OSError: pass\n" + RIGHT,
         UNSOLVED,
-        "something that is no result",
+        "something that is not a result",
     ),
     "an error that cannot be encoded": (
         IN_ANSWER.format("raise ValueError('\\udcff')"),
@@ -117,8 +117,8 @@ FINDINGS = {
     "loops in the answer": "It did not end within",
     "fills the memory": "It stopped with MemoryError",
     "an error that cannot be encoded": r"It stopped with ValueError: \udcff",
-    "deletes the class": "is not to be changed while grading",
-    "overwrites the class": "is not to be changed while grading",
+    "deletes the class": "must not be changed while grading",
+    "overwrites the class": "must not be changed while grading",
     "saves a tensor over the class": "`noam` cannot be found: NameError",
     "starts a program": "no other program while grading",
     "forks": "no other program while grading",
@@ -130,7 +130,7 @@ OTHER_FILES = {
     "essay.pdf": ("%PDF-1.7", "not a notebook"),
     "no lesson.ipynb": (
         nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1")])),
-        "no lesson of the course",
+        "not a lesson of the course",
     ),
 }
 
@@ -286,7 +286,7 @@ def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, cap
 def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
     write = (str(tmp_path / "ab" / "file"), "w", os.O_WRONLY)
     _refuse(str(tmp_path / "ab"), "open", write)
-    with pytest.raises(PermissionError, match="not to be changed"):
+    with pytest.raises(PermissionError, match="must not be changed"):
         _refuse(str(tmp_path / "a"), "open", write)
 
 

@@ -124,7 +124,7 @@ def test_what_is_no_such_file_or_hostile_becomes_a_row(group):
         "ends.py": (template() + "import os; os._exit(0)", "broke off"),
         "deletes.py": (
             template() + f"Path({str(victim)!r}).unlink()",
-            "is not to be changed while grading",
+            "must not be changed while grading",
         ),
     }
     for name, (text, _) in bad.items():

@@ -192,5 +192,5 @@ def test_another_file_is_refused_with_a_reason(tmp_path, content, words):
 
 
 def test_another_notebook_is_refused(tmp_path):
-    with pytest.raises(SubmissionError, match="no lesson of the course"):
+    with pytest.raises(SubmissionError, match="not a lesson of the course"):
         Submission.read(written(tmp_path / "x.ipynb", "import math", "1 +"))

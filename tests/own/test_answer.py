@@ -67,7 +67,7 @@ def test_names_of_parts_mean_the_files(notebook) -> None:
         ("", "d", "it uses `d`, which is not defined"),
         ("math = 3", "math.pi", "`math` means something else in your file"),
         ("", "own.fused_attention", "`own.fused_attention`, which your file does not have"),
-        ("", "own.causal_mask(length)", "`own.causal_mask`, whose place it is to take"),
+        ("", "own.causal_mask(length)", "`own.causal_mask`, whose place it should take"),
         ("from transformer_course import plots", "plots", "`plots` of the course"),
         ("from transformer_course.costs import memory_summary", "memory_summary", "of the course"),
         ("d = torch.ones(3)", "d", "it uses `d` from your notebook"),

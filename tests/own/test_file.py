@@ -58,7 +58,7 @@ def test_bytes_that_are_no_text_are_put_aside(path) -> None:
 
 def test_deleted_file_comes_back_from_its_history(path) -> None:
     path.unlink()
-    assert "is not there" in mended(path)
+    assert "is missing" in mended(path)
     assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
 
 
@@ -88,7 +88,7 @@ def test_part_that_the_course_has_since_today_gets_its_section(path, new) -> Non
     whole = path.read_text(encoding="utf-8").replace("steps: int = 500", "steps: int = 700")
     before = whole.replace(str(sections(whole)[new]), "")
     replace(path, before)
-    assert mended(path) == f"{NAME} has a new section for {new}; all else is as it was."
+    assert mended(path) == f"{NAME} has a new section for {new}; everything else is as it was."
     assert path.read_text(encoding="utf-8") == whole
     assert mended(path) is None
 

@@ -15,11 +15,11 @@ FOLDER = Path(__file__).parents[1] / "exercises" / "variants"
 REFUSED = {
     "AttentionByTorch": "its text cannot be found",
     "EncodingAsModule": "its text cannot be found",
-    "EncoderLayerByDef": "whose place it is to take",
-    "EncoderLayerByHand": "whose place it is to take",
-    "EncoderLayerInOneExpression": "whose place it is to take",
-    "DecoderLayerByDef": "whose place it is to take",
-    "DecoderLayerByPartial": "whose place it is to take",
+    "EncoderLayerByDef": "whose place it should take",
+    "EncoderLayerByHand": "whose place it should take",
+    "EncoderLayerInOneExpression": "whose place it should take",
+    "DecoderLayerByDef": "whose place it should take",
+    "DecoderLayerByPartial": "whose place it should take",
 }
 
 

@@ -1,4 +1,4 @@
-"""Copies for a class hold all of a lesson but its solutions and outputs."""
+"""Copies for a class hold all of a lesson but its solutions, outputs and links to hosts."""
 
 import sys
 from pathlib import Path
@@ -23,10 +23,10 @@ def texts(cell):
 @pytest.mark.parametrize(
     "lesson", [notebook_of(source) for source in lesson_sources()], ids=lambda path: path.stem
 )
-def test_a_copy_lacks_the_solutions_and_nothing_else(lesson: Path):
+def test_a_copy_lacks_solutions_and_links_and_nothing_else(lesson: Path):
     original = nbformat.read(lesson, as_version=4)
     copy = nbformat.from_dict(lesson_copy(lesson, solutions=False))
-    kept = [cell for cell in original.cells if "solution" not in tags(cell)]
+    kept = [cell for cell in original.cells if not {"solution", "links"} & set(tags(cell))]
     assert [texts(cell) for cell in copy.cells] == [texts(cell) for cell in kept]
     assert len(copy.cells) < len(original.cells)
     code = [cell for cell in copy.cells if cell.cell_type == "code"]

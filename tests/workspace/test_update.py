@@ -93,7 +93,7 @@ def test_an_edited_lesson_stays_and_the_new_version_has_its_answers(answered, pu
     before = answered.read_bytes()
     publish(SIMILAR, *exercise("causal_mask"), *exercise("target_mask", "    ...  # a better stub"))
     (line,) = update.update(folder)
-    assert line.startswith(f"{ATTENTION}: yours, it stays")
+    assert line.startswith(f"{ATTENTION}: yours, so it stays")
     assert NEW in line
     assert answered.read_bytes() == before
     new = sources(folder / NEW)
@@ -160,7 +160,7 @@ def test_a_new_version_that_was_edited_is_never_overwritten(answered, publish, f
     publish(SIMILAR, MORE, *exercise("causal_mask"))
     (line,) = update.update(folder)
     third = "02_attention (new 2).ipynb"
-    assert line.startswith(f"{NEW}: yours, it stays") and third in line
+    assert line.startswith(f"{NEW}: yours, so it stays") and third in line
     assert {name: text for name, text in contents(folder).items() if name in before} == before
     assert better in sources(folder / third)
 
@@ -194,7 +194,7 @@ def test_a_damaged_notebook_stays_and_a_fresh_lesson_lies_beside_it(publish, fol
     whole = (folder / ATTENTION).read_bytes()
     (folder / ATTENTION).write_bytes(whole[:cut])
     (line,) = update.update(folder)
-    assert line.startswith(f"{ATTENTION}: damaged, it stays")
+    assert line.startswith(f"{ATTENTION}: damaged, so it stays")
     assert (folder / ATTENTION).read_bytes() == whole[:cut]
     assert (folder / NEW).read_bytes() == whole
     assert update.update(folder) == []

@@ -31,7 +31,7 @@ def as_code(task: Task, case: Case) -> str:
 
 
 def _assignment(name: str, value: Any) -> str:
-    """Return the line that gives a tensor its name; shorter arguments stand in the call."""
+    """Return the line that gives a tensor its name; shorter arguments go into the call."""
     if not isinstance(value, Tensor):
         return "" if _is_short(value) else f"# {name}: {describe(value)}"
     if value.numel() > SMALL or value.is_complex() or value.is_meta:

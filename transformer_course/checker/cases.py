@@ -94,7 +94,7 @@ class Case:
     training
         Whether the module is in training mode.
     written
-        The call as it is shown, behind the name; empty writes the arguments as code.
+        The call as it is shown, after the name; empty writes the arguments as code.
     """
 
     inputs: tuple = ()

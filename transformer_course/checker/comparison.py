@@ -27,7 +27,7 @@ class Difference:
 
 
 def difference(expected: Any, received: Any, path: str = "") -> Difference | None:
-    """Return the first difference in type, shape or values, or None; rounding is no difference.
+    """Return the first difference in type, shape or values, or None; rounding is not a difference.
 
     Number types (float32 or float64, bool or int) and autograd graphs are left to
     :func:`technical_difference`, so that right values are recognised as right. What cannot be
@@ -117,7 +117,7 @@ def parts_of(value: list | tuple | dict) -> list:
 
 
 def _parts_of_both(expected: Any, received: Any) -> list[tuple[Any, Any, Any]]:
-    others = _parts(received)  # a dict may stand in another order
+    others = _parts(received)  # a dict may be in another order
     return [(key, part, others[key]) for key, part in _parts(expected).items()]
 
 
@@ -203,7 +203,7 @@ class _Plain(reprlib.Repr):
         self.maxlist = self.maxtuple = self.maxdict = self.maxstring = self.maxlong = 60
 
     def repr_instance(self, value: Any, level: int) -> str:
-        """Write what is no plain value; code of the learner's is not run for it."""
+        """Write what is not a plain value; no code of the learner's is run for it."""
         written = value is None or isinstance(value, Tensor | float | bool)
         return repr(value) if written else describe(value)
 
@@ -212,7 +212,7 @@ PLAIN = _Plain()
 
 
 def dtype_name(tensor: Tensor) -> str:
-    """Return the name of a dtype as it is written behind ``torch.``."""
+    """Return the name of a dtype as it is written after ``torch.``."""
     return str(tensor.dtype).removeprefix("torch.")
 
 

@@ -15,7 +15,7 @@ from transformer_course.checker.sandbox import Outcome
 MOST, FEWEST = 3 / 4, 3
 """The share of the wrong results in which a mistake must agree to be named at all, and how many."""
 PAIRS_TRIED = 300  # a check should answer within a second, and each pair is run
-FITTING_PAIRS = 6  # more of them tell nothing
+FITTING_PAIRS = 6  # more of them tell nothing new
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,7 @@ class Exercise:
         return reports.hint(self.task, self._hints_given)
 
     def solution(self) -> Source:
-        """Return the source of a model answer, which can stand in place of the stub."""
+        """Return the source of a model answer, which can take the place of the stub."""
         return Source(self.answer.definition)
 
     def gaps(self) -> Gaps:
@@ -225,11 +225,11 @@ class Exercise:
         name, observed, change
             What to say; see :class:`Mistake`.
         edits
-            Pairs (old, new): what stands in place of what in the model answer.
+            Pairs (old, new): what in the model answer is replaced by what.
         body
             A whole wrong answer instead, where another algorithm is used.
         unless
-            Code, as a regular expression, that has done already what ``change`` says.
+            A regular expression for code that already does what ``change`` says.
         """
         self.mistakes.append(
             Mistake(name, observed, change, self.answer, tuple(edits), body, unless)

@@ -34,7 +34,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words with an optional label; code stands between backticks."""
+    """Words with an optional label; code is between backticks."""
 
     words: str
     label: str = ""
@@ -116,7 +116,7 @@ def _label(words: str) -> str:
 
 
 def inline(words: str) -> str:
-    """Return words as HTML, what stands between backticks as code."""
+    """Return words as HTML, what is between backticks as code."""
     style = "background:transparent;color:inherit"
     return re.sub(r"`([^`]+)`", rf'<code style="{style}">\1</code>', html.escape(words))
 

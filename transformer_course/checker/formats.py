@@ -1,7 +1,7 @@
-"""Results in another format than the one that is asked for: a batch axis too many, 0 for False.
+"""Results in a format other than the one asked for: a batch axis too many, 0 for False.
 
 Such a result may hold a mistake as well. So it is brought into the right format, with a sentence
-for each step, and what then stands there is compared.
+for each step, and the result of that is compared.
 """
 
 import difflib
@@ -139,7 +139,7 @@ def _without_axes(expected: Tensor, received: Any) -> tuple[Any, str]:
         return received, ""
     shapes = f"your shape is {list(received.shape)}, wanted is {list(expected.shape)}."
     if received.dim() == expected.dim():
-        words = f"The axis of length 1 stands in another place: {shapes}"
+        words = f"The axis of length 1 is in another place: {shapes}"
     else:
         kind = "too many" if received.dim() > expected.dim() else "too few"
         words = f"There are {kind} axes of length 1: {shapes}"

@@ -19,7 +19,7 @@ LETTERS = "abcdefgh"
 
 @dataclass(frozen=True)
 class Choice:
-    """A fragment that may stand in a gap; the mistake that it is, None for the right one."""
+    """A fragment that may fill a gap; the mistake that it is, None for the right one."""
 
     fragment: str
     mistake: Mistake | None
@@ -40,7 +40,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Gap:
-    """A place in the model answer, from ``start`` up to ``stop``, and what may stand there."""
+    """A place in the model answer, from ``start`` up to ``stop``, and what may fill it."""
 
     start: int
     stop: int
@@ -57,7 +57,7 @@ class Gaps:
 
     @property
     def code(self) -> str:
-        """The model answer with numbers in the place of what is left out."""
+        """The model answer with numbers in place of what is left out."""
         code = self.text
         for number, gap in reversed(list(enumerate(self.gaps, start=1))):
             right = code[gap.start : gap.stop]
@@ -134,7 +134,7 @@ def _closed(text: str, start: int, stop: int) -> tuple[int, int]:
 
 
 def _depth(fragment: str) -> int:
-    """Count the brackets that are open at the end; below 0 those that were open before."""
+    """Count the brackets that are open at the end; below 0, those that were open before."""
     return sum((c in "([{") - (c in ")]}") for c in fragment)
 
 
@@ -148,5 +148,5 @@ def _gap(text: str, start: int, stop: int, mistakes: dict[Mistake, list[Edit]]) 
                 wrong.setdefault(fragment, mistake)
     likely = itertools.islice(wrong.items(), MOST_CHOICES - 1)
     choices = [Choice(right, None), *itertools.starmap(Choice, likely)]
-    # In the order of the alphabet: the right one stands anywhere, and always in the same place.
+    # In alphabetical order: the right one may be anywhere, and is always in the same place.
     return Gap(start, stop, tuple(sorted(choices, key=lambda choice: choice.fragment)))

@@ -6,12 +6,12 @@ OUT_OF_MEMORY = "That is more memory than there is: print the shapes of what goe
 
 # The type, a pattern of its message, and the meaning; the first that fits counts.
 MEANINGS = (
-    (RecursionError, "", "The function calls itself without end."),
-    (Exception, r"bitwise_xor|for \^", "`^` is no power in Python: write `**`."),
+    (RecursionError, "", "The function never stops calling itself."),
+    (Exception, r"bitwise_xor|for \^", "`^` is not a power in Python: write `**`."),
     (
         AssertionError,
         "",
-        "An `assert` of yours does not hold; where an answer is wanted, `return` it.",
+        "One of your `assert`s does not hold; where an answer is wanted, `return` it.",
     ),
     (
         Exception,
@@ -37,7 +37,7 @@ MEANINGS = (
     (
         RuntimeError,
         "same dtype.*Bool",
-        "A boolean mask stands where vectors are wanted: compare the order of the arguments.",
+        "There is a boolean mask where vectors are wanted: compare the order of the arguments.",
     ),
     (
         RuntimeError,
@@ -81,8 +81,8 @@ MEANINGS = (
     (
         ValueError,
         r"(max|min)\(\).* empty",
-        "What `max` or `min` looks through is empty: does everything fit, or is something left "
-        "out before?",
+        "What `max` or `min` looks through is empty: does everything fit, or is something left out "
+        "beforehand?",
     ),
     (
         RuntimeError,
@@ -102,7 +102,7 @@ MEANINGS = (
     (
         TypeError,
         r"unsupported operand.*'(function|Tanh|Linear|LayerNorm|Sequential|Dropout)'",
-        "A function or layer stands here that is not called: its brackets are missing, `f(x)`.",
+        "A function or layer is used here without being called: its brackets are missing, `f(x)`.",
     ),
     (
         RuntimeError,
@@ -145,8 +145,8 @@ MEANINGS = (
     (
         TypeError,
         "(?<!'NoneType' )object is not subscriptable",
-        "Nothing can be looked up by square brackets here: a function is called, `f(x)`, and "
-        "an attribute has a dot, `config.d_model`.",
+        "Square brackets find nothing here: a function is called, `f(x)`, and an attribute has a "
+        "dot, `config.d_model`.",
     ),
     (
         TypeError,
@@ -164,14 +164,14 @@ MEANINGS = (
         "`+` joins two lists, such as `row + [pad] * n`; `[x] + row` where there is one value.",
     ),
     (TypeError, r"object of type '(int|float)' has no len", "This is a number, not a list."),
-    (TypeError, "takes .* positional argument", "The call gives another number of arguments."),
+    (TypeError, "takes .* positional argument", "The call gives the wrong number of arguments."),
     (
         TypeError,
         "'Tensor' object is not callable",
         "A tensor stands where a function is wanted: hand over the function, such as "
         "`lambda y: f(y)`, not what it returns.",
     ),
-    (TypeError, "is not callable", "Brackets call a function, and this is none."),
+    (TypeError, "is not callable", "Brackets call a function, and this is not one."),
     (
         KeyError,
         "already exists",
@@ -211,7 +211,7 @@ MEANINGS = (
     (
         ValueError,
         "expected sequence of length",
-        "The rows of a tensor are equally long: fill the short ones up first.",
+        "All rows of a tensor have the same length: fill the short ones up first.",
     ),
     (
         ValueError,
@@ -258,7 +258,7 @@ MEANINGS = (
     (
         RuntimeError,
         r"numpy\(\) on Tensor that requires grad",
-        "NumPy knows no gradients, and training needs them: use the functions of torch.",
+        "NumPy does not know gradients, and training needs them: use the functions of torch.",
     ),
     (
         Exception,
@@ -274,7 +274,8 @@ MEANINGS = (
     (
         RuntimeError,
         r"t\(\) expects",
-        "`.t()` turns matrices only: `.transpose(-2, -1)` swaps the last two axes of any tensor.",
+        "`.t()` transposes matrices only: `.transpose(-2, -1)` swaps the last two axes of any "
+        "tensor.",
     ),
     (RuntimeError, "can't allocate memory|Invalid buffer size", OUT_OF_MEMORY),
     (MemoryError, "", OUT_OF_MEMORY),

@@ -26,12 +26,12 @@ class Mistake:
     answer
         The right answer.
     replacements
-        Pairs (old, new): what stands in place of what in the right answer.
+        Pairs (old, new): what in the right answer is replaced by what.
     body
         A whole wrong answer, where it is not the right one with a few words changed.
     unless
-        A regular expression: code that it is found in has done what ``change`` says, so what is
-        wrong with it is something else.
+        A regular expression: code in which it is found already does what ``change`` says, so
+        something else is wrong with it.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Catalogue:
     def __init__(self, run_case: Callable[[Callable, int], Outcome]) -> None:
         self.mistakes: list[Mistake] = []
         self._run_case = run_case
-        # The same mistakes are run in each check; what they do once they do again.
+        # Every check runs the same mistakes, and they do the same each time.
         self._outcomes: dict[tuple[Mistake | Pair, int], Outcome] = {}
 
     @cached_property

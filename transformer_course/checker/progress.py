@@ -3,10 +3,10 @@
 It is ``progress.jsonl`` in the folder ``TRANSFORMER_COURSE_HOME``, by default
 ``~/.transformer_course``. Each line is a JSON object with the name of an exercise and the UTC time
 of the first right answer. A line is only ever added at the end, so that two notebooks can write at
-the same time, and a line that makes no sense spoils no other.
+the same time, and a line that makes no sense does not spoil the others.
 
-Whoever learns on two machines copies the file of one into the folder of the other under a name such
-as ``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count.
+If you learn on two machines, copy the file of one into the folder of the other under a name such as
+``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count.
 """
 
 import json

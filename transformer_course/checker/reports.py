@@ -68,15 +68,15 @@ def broken_off(task: Task, error: BaseException) -> Feedback:
 
 
 def left_undone(error: BaseException) -> str:
-    """Say that something that is done with right answers was not done to the end."""
+    """Say that something that is done with right answers was not finished."""
     return (
-        f"It counts, but what is done with right answers stopped with {_name(kind_of(error))}: "
-        "your translator may be without it."
+        f"It counts, but what comes after a right answer stopped with {_name(kind_of(error))}: "
+        "it may be missing from your translator."
     )
 
 
 def missing(task: Task, error: Exception) -> Feedback:
-    """Answer an answer that a notebook does not hold, or in a cell that broke off before it."""
+    """Answer where the notebook holds no answer, or its cell broke off before it."""
     finding = f"`{task.name}` cannot be found: {type(error).__name__}: {error}"
     return _wrong(
         task, finding, "Its cell is missing, is not valid Python, or stops with an error."
@@ -215,7 +215,7 @@ def _crash(task: Task, seen: Sequence[Outcome]) -> tuple[str, list[Part]]:
         finding = f"It did not end within {TIME_LIMIT:g} seconds: does a loop never stop?"
     elif kind is TimeLimitReached:
         finding = (
-            f"To run it and to compare what it returned took more than {TIME_LIMIT:g} seconds: is "
+            f"Running it and comparing what it returned took more than {TIME_LIMIT:g} seconds: is "
             "the result much longer than it should be?"
         )
     else:
@@ -273,7 +273,7 @@ def _difference(found: Difference) -> list[Part]:
 
 
 def _place(path: str) -> str:
-    """Say in words where in a result something stands: ``['losses'][0]`` is "losses, number 1"."""
+    """Say in words where in a result something is: ``['losses'][0]`` is "losses, number 1"."""
     steps = re.findall(r"\[(?:'([^']*)'|(\d+))\]", path)
     words = ", ".join(name or f"number {int(index) + 1}" for name, index in steps)
     return f"result {words}" if words.startswith("number") else words

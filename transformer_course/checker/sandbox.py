@@ -143,7 +143,7 @@ def _go_to(folder: Path | None) -> None:
         os.chdir(folder or "")
 
 
-# What is asked before the learner's code runs and, where the answer is another one afterwards, set.
+# What is read before the learner's code runs and, if it has changed afterwards, set back.
 SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
     (sys.getprofile, sys.setprofile),
     (sys.getrecursionlimit, sys.setrecursionlimit),
@@ -223,7 +223,7 @@ class _Captured(io.StringIO):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of source and where it stands."""
+    """A line of source and where it is."""
 
     file: str
     number: int
@@ -403,7 +403,7 @@ def _message(error: BaseException) -> str:
 
 
 def _writable(text: str) -> str:
-    """Return a text with half characters, which no file and no page can hold, as their numbers."""
+    """Return a text in which half characters, which no file or page can hold, are numbers."""
     return text.encode(errors="backslashreplace").decode()
 
 

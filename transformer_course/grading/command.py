@@ -75,12 +75,12 @@ def _graded_before(lines: Path | None, resume: bool) -> list[Row]:
     begun = lines is not None and lines.exists() and lines.stat().st_size > 0
     if not resume and begun:
         raise ValueError(
-            f"{lines} holds an earlier grading; --resume goes on with it, another name begins anew."
+            f"{lines} holds an earlier grading; --resume goes on with it, a new name starts afresh."
         )
     if not resume:
         return []
     if not begun:
-        raise ValueError("--resume needs --json FILE, the file of the grading that was broken off.")
+        raise ValueError("--resume needs --json FILE, the file of the grading that was cut short.")
     rows = read_rows(lines)
     write_text(lines, "".join(map(to_line, rows)))  # without half a line at its end
     return rows
@@ -103,7 +103,7 @@ def _print(rows: list[Row]) -> None:
     for mistake, count in frequent_mistakes(rows):
         print(f"{count} x {mistake}")
     if groups := clusters(rows):
-        print("\nNo known mistake explains these, and each group computes the same:")
+        print("\nNo known mistake explains these, and each group computes the same thing:")
         print(*groups, sep="\n")
     for question, expected in class_predictions(rows):
         print(f"\n{question}")

@@ -2,7 +2,7 @@
 
 The limits are there against accidents: an endless loop, a list that fills the memory, a cell that
 tidies up its folder. They do not hold off somebody who is bent on doing harm; for that, grade in a
-container or on a machine that can be lost.
+container or on a machine that you can afford to lose.
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 LEAST_MEMORY = 0.5  # GiB
-AFTER = 60  # seconds behind the limit
+AFTER = 60  # seconds after the limit
 FILE_LIMIT = 2**28  # bytes; no answer has a reason to write a file at all
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 FILE_EVENTS = ("os.chmod", "os.chown", "os.link", "os.mkdir", "os.remove", "os.rename", "os.rmdir")
@@ -101,4 +101,4 @@ def _refuse(home: str, event: str, arguments: tuple) -> None:
         real = os.path.realpath(os.fsdecode(path))
         # With the separator: "/tmp/ab" begins with "/tmp/a" and does not lie in it.
         if real not in (home, os.devnull) and not real.startswith(home + os.sep):
-            raise PermissionError(f"{real} is not to be changed while grading")
+            raise PermissionError(f"{real} must not be changed while grading")

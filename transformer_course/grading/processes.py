@@ -34,7 +34,7 @@ CELL = 1 / 3  # of the time limit is what one cell may take
 def submissions(folder: Path) -> list[Path]:
     """Return all notebooks and ``my_transformer.py`` in a folder, and what lies in their place.
 
-    That is each other file, and each folder that holds neither, so that nobody is passed over.
+    That is each other file, and each folder that holds neither, so that nobody is overlooked.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _follow(
         except StopIteration:
             return
         except ValueError:  # no JSON, or not what a row holds
-            row.problem = "its process sent something that is no result"
+            row.problem = "its process sent something that is not a result"
             return
     row.problem = (
         "stopped" if stopped.is_set() else f"did not end within {limits.seconds:g} seconds"

@@ -39,12 +39,12 @@ Report = Callable[[str, Feedback], None]
 
 
 class SubmissionError(ValueError):
-    """A file that cannot be graded: no lesson of the course, and no ``my_transformer.py``."""
+    """A file that cannot be graded: neither a lesson of the course nor a ``my_transformer.py``."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A code cell: where it stands, counted from 1 among all cells, and its source."""
+    """A code cell: where it is, counted from 1 among all cells, and its source."""
 
     number: int
     source: str
@@ -56,7 +56,7 @@ class Cell:
 
     @cached_property
     def _table(self) -> symtable.SymbolTable | None:
-        """The names in the cell; None where it is no Python, which running it will tell."""
+        """The names in the cell; None where it is not Python, as running it will show."""
         first, _, rest = self.source.lstrip().partition("\n")
         try:
             code = TransformerManager().transform_cell(
@@ -107,7 +107,7 @@ class Submission:
         Raises
         ------
         SubmissionError
-            If the file is empty, no notebook, or none of the course's lessons.
+            If the file is empty, not a notebook, or not one of the course's lessons.
         """
         if path.is_dir():
             raise SubmissionError(f"this folder holds no notebook and no {NAME}")
@@ -128,7 +128,7 @@ class Submission:
         """Run the notebook in order, and report what each check says as soon as it is known.
 
         Where several checks of an exercise ran, the best one is reported last. An exercise without
-        a check is judged by what bears its name in the end.
+        a check is judged by what has its name in the end.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class OwnFile:
         Raises
         ------
         SubmissionError
-            If it is no such file, or does not run.
+            If it is not such a file, or does not run.
         """
         try:
             module = examine.load(self._path)
@@ -244,7 +244,7 @@ def _lesson(cells: Sequence[Cell]) -> str:
     text = "\n".join(cell.source for cell in cells)
     lessons = [name for name in dict.fromkeys(_imported(text)) if name in known]
     if not lessons:
-        raise SubmissionError("this is no lesson of the course: no cell imports its exercises")
+        raise SubmissionError("this is not a lesson of the course: no cell imports its exercises")
     checked = set(CHECK.findall(text))
     return max(lessons, key=lambda lesson: len(checked & known[lesson].keys()))
 

@@ -53,7 +53,7 @@ class Row:
     def take(self, message: Any) -> bool:
         """Take in what the process of a submission says, and return whether that was the last.
 
-        Whatever a submission does in its process, it can say nothing else than what a row holds.
+        Whatever a submission does in its process, it can say nothing but what a row holds.
 
         Raises
         ------
@@ -157,7 +157,7 @@ class Cluster:
 def clusters(rows: Sequence[Row]) -> list[Cluster]:
     """Return what two or more submissions have in common that no mistake explains, most first.
 
-    Whoever keeps the catalogue finds in each a mistake that is missing.
+    Each shows whoever keeps the catalogue a mistake that is missing.
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for row in rows:
@@ -210,7 +210,7 @@ def to_line(row: Row) -> str:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a file of such lines; one that was broken off counts for nothing.
+    """Return the rows of a file of such lines; one that was cut short counts for nothing.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Lesson 6: the same model in torch.nn, and its weights in ours.
 
-Two implementations that were written apart and give the same numbers are unlikely to be wrong in
-the same way.
+Two implementations that were written separately and give the same numbers are unlikely to be wrong
+in the same way.
 """
 
 from typing import TypeVar
@@ -34,7 +34,7 @@ NAMES: dict[type[nn.Module], dict[str, str]] = {
         "add_norm_feed_forward.norm": "norm3",
     },
 }
-"""What torch calls the parts of its modules, by our names."""
+"""What torch calls the parts of its modules, by our names for them."""
 
 
 @torch.no_grad()

@@ -53,7 +53,7 @@ class TransformerConfig:
     positions
         ``"sinusoidal"`` or ``"learned"`` (section 3.5).
     tying
-        Which tables are one: ``"three_way"`` source, target and output (section 3.4, needs one
+        Which tables are shared: ``"three_way"`` source, target and output (section 3.4, needs one
         vocabulary for both languages), ``"two_way"`` target and output, ``"none"``.
 
     Raises
@@ -249,7 +249,7 @@ def initialise_linear_layers(model: nn.Module) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Switch dropout and gradients off inside the block; put back the training flag after it."""
+    """Switch dropout and gradients off inside the block; restore the training flag after it."""
     was_training = model.training
     model.eval()
     try:

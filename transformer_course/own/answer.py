@@ -114,7 +114,7 @@ def _bound(node: ast.stmt) -> list[str]:
 def answer_text(
     candidate: Callable, name: str, whole: ModuleType, template: ModuleType
 ) -> list[Statement]:
-    """Return what can stand in the section of a part: what it needs, then the answer.
+    """Return what can go into the section of a part: what it needs, then the answer.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def answer_text(
     whole
         The learner's file so far.
     template
-        The file as it was at first; what it defines is meant wherever its name is used.
+        The file as it was at the start; its definitions are meant wherever their names are used.
 
     Raises
     ------
@@ -134,13 +134,13 @@ def answer_text(
     """
     function = _function(candidate)
     if function is None:
-        raise NotAPart("its text cannot be found: define it in a cell, by `def` or `class`")
+        raise NotAPart("its text cannot be found: define it in a cell, with `def` or `class`")
     kept = {each: value for each, value in vars(whole).items() if each in vars(template)}
     copy = _Copy(name, kept, vars(whole).keys(), function.__globals__)
     cell = _cell(function)
     wanted = candidate.__name__ if candidate.__name__ in cell else name
     if wanted not in cell:
-        raise NotAPart("its text cannot be found: define it in a cell, by `def` or `class`")
+        raise NotAPart("its text cannot be found: define it in a cell, with `def` or `class`")
     copy.take(wanted, cell[wanted], cell)
     if wanted != name:
         copy.append(f"{name} = {wanted}")
@@ -202,7 +202,7 @@ class _Copy:
             if module not in statement.needed:
                 continue
             if attribute == self.part:
-                raise NotAPart(f"it uses `{module}.{attribute}`, whose place it is to take")
+                raise NotAPart(f"it uses `{module}.{attribute}`, whose place it should take")
             if attribute not in self.in_file:
                 raise NotAPart(f"it uses `{module}.{attribute}`, which your file does not have")
         for needed in sorted(statement.needed - self.taken - {self.part}):
@@ -210,7 +210,7 @@ class _Copy:
         self.statements.append(statement)
 
     def _provide(self, name: str, cell: dict[str, Statement]) -> None:
-        """See to it that a name means in the file what it means in the notebook."""
+        """Make sure that a name means in the file what it means in the notebook."""
         if name in THE_FILE or self._means_the_same(name):
             return
         if name not in self.notebook:
@@ -255,4 +255,4 @@ def _import_of(name: str, value: Any) -> str | None:
 
 def _refuse_course(name: str, module: str) -> None:
     if module.partition(".")[0] == COURSE:
-        raise NotAPart(f"it uses `{name}` of the course, which your file does without")
+        raise NotAPart(f"it uses `{name}` of the course, but your file must do without the course")

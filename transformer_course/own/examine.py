@@ -27,7 +27,7 @@ def load(path: Path) -> ModuleType:
     Raises
     ------
     FileError
-        If it is no such file, lacks a part, or does not run.
+        If it is not such a file, lacks a part, or does not run.
     OSError
         If it cannot be read.
     """
@@ -35,11 +35,11 @@ def load(path: Path) -> ModuleType:
 
 
 def read(path: Path) -> str:
-    """Return the text of a learner's file; raise FileError if it is none, and OSError."""
+    """Return the text of a learner's file; raise FileError if it is not one, and OSError."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise FileError(f"{path} is not UTF-8 text, so it is no my_transformer.py.") from None
+        raise FileError(f"{path} is not UTF-8 text, so it is not a my_transformer.py.") from None
 
 
 def rows(path: Path, module: ModuleType) -> Iterator[Row]:

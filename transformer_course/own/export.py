@@ -5,7 +5,7 @@ from transformer_course.own.sections import EXPORTED, GIVEN, sections, with_sect
 
 
 def exported(text: str) -> str:
-    """Return a file that needs torch alone: the model answer stands where a part was given."""
+    """Return a file that needs torch alone: the model answer is put where a part was given."""
     for section in sections(text).values():
         if section.state == GIVEN:
             text = with_section(text, section.name, part_text(section.name), EXPORTED)

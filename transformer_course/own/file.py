@@ -1,4 +1,4 @@
-"""``my_transformer.py`` on disk: read, written and kept, so that nothing of it is ever lost."""
+"""``my_transformer.py`` on disk: read, written and kept, so that nothing in it is ever lost."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ LOCK_SECONDS = 10
 
 
 class FileError(ValueError):
-    """A file that cannot be taken for ``my_transformer.py``."""
+    """A file that cannot be used as ``my_transformer.py``."""
 
 
 def executed(text: str, path: Path) -> ModuleType:
@@ -50,12 +50,12 @@ def yours(path: Path) -> list[str]:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let no other notebook write the file meanwhile.
+    """Keep other notebooks from writing the file meanwhile.
 
     Raises
     ------
     OSError
-        If another one does not let go of it, or the folder cannot be written.
+        If another one keeps hold of it, or the folder cannot be written.
     """
     with FileLock(path.with_name(f".{path.name}.lock"), timeout=LOCK_SECONDS):
         yield
@@ -94,7 +94,7 @@ def _versions(path: Path) -> list[Path]:
 
 
 def mended(path: Path) -> str | None:
-    """See to it that the file is there and runs; say in a sentence what had to be done.
+    """Make sure that the file is there and runs; say in a sentence what had to be done.
 
     A file that does not run is put aside, and the newest version that does takes its place.
 
@@ -140,7 +140,8 @@ def _completed(path: Path) -> str | None:
     if not _runs(new):
         return None
     replace(path, new)
-    return f"{path.name} has a new section for {', '.join(sorted(missing))}; all else is as it was."
+    parts = ", ".join(sorted(missing))
+    return f"{path.name} has a new section for {parts}; everything else is as it was."
 
 
 def _text(path: Path) -> str:
@@ -150,7 +151,7 @@ def _text(path: Path) -> str:
 def _problem(path: Path) -> str | None:
     """Say what is wrong with the file."""
     if not path.exists():
-        return f"{path.name} is not there"
+        return f"{path.name} is missing"
     try:
         executed(_text(path), Path(path.name))
     except FileError as error:

@@ -1,6 +1,6 @@
 """Parts that a learner has not written yet, made in the learner's own file.
 
-So what a given part calls is the learner's where there is one.
+So a given part calls the learner's parts where there are any.
 """
 
 import sys

@@ -22,7 +22,7 @@ def join(exercise: Exercise, candidate: Callable, own: ModuleType) -> str | None
     Returns
     -------
     str or None
-        None for an exercise that is no part.
+        None for an exercise that is not a part.
     """
     if exercise.name not in sections.parts():
         return None

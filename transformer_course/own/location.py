@@ -8,7 +8,7 @@ from pathlib import Path
 NAME = "my_transformer.py"
 
 RECORDS = ".transformer-course"
-"""The folder by which a workspace is known."""
+"""The folder that marks a workspace."""
 
 HOSTED = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
 

@@ -1,4 +1,4 @@
-"""The sections of ``my_transformer.py``: where each part stands, and whose it is."""
+"""The sections of ``my_transformer.py``: where each part is, and whose it is."""
 
 import re
 from dataclasses import dataclass

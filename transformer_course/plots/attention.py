@@ -18,7 +18,7 @@ Attention: TypeAlias = Float[Tensor, "*layers_heads query key"] | Mapping[str, T
 PANELS_WIDTH = 520
 """Width in pixels of the panels of a head grid, the gaps between them included."""
 MOST_SPOKEN = 12
-"""Up to so many tokens a description goes through one by one."""
+"""Up to this many tokens, a description goes through them one by one."""
 
 
 def attention_heatmap(

@@ -359,7 +359,7 @@ def _bars(nodes: list[dict[str, Any]], rows: int, steps: int) -> alt.LayerChart:
 def _words_on_a_halo(
     nodes: alt.Chart, field: str, dy: float, size: float, colour: str
 ) -> Iterator[alt.Chart]:
-    """Yield words, and below them their thick white outline, which cuts the lines behind."""
+    """Yield words, and below them their thick white outline, which hides lines behind them."""
     text = alt.Text(field, format=".2f") if field.endswith(":Q") else alt.Text(field)
     for look in ({"stroke": CARD, "strokeWidth": 3}, {"color": colour}):
         yield nodes.mark_text(dy=dy, fontSize=size, **look).encode(text=text)

@@ -39,12 +39,12 @@ class PictureRenderer:
         renderer : myst_nb.core.render.NbElementRenderer
         data : myst_nb.core.render.MimeData
         inline
-            Whether the output stands within a sentence.
+            Whether the output is within a sentence.
         """
         if data.mime_type == VEGA_LITE:
             return _raw(chart_html(data.content))
         if data.mime_type == "text/html" and f'class="{CLASS}"' in data.content:
-            # The pages of the book stand beside each other as the notebooks do.
+            # The pages of the book lie side by side, as the notebooks do.
             return _raw(data.content.replace('.ipynb"', '.html"'))
         if data.mime_type == PNG and "alt" in data.output_metadata.get(PNG, {}):
             return _figure(renderer, data)

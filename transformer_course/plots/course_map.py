@@ -26,7 +26,7 @@ class Part:
     name
         What the part is called.
     lesson
-        The lesson where the learner builds it; empty for what is no part of the model.
+        The lesson where the learner builds it; empty for what is not part of the model.
     colour
         The colour of its edge.
     made_of

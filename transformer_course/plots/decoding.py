@@ -36,7 +36,7 @@ def batch_endings(rows: Sequence[Sequence[str]], title: str) -> Picture:
     Parameters
     ----------
     rows
-        What was chosen for each sentence, ``<eos>`` where it ends and ``<pad>`` behind that; all
+        What was chosen for each sentence, ``<eos>`` where it ends and ``<pad>`` after that; all
         rows of one length.
     title
         What to see.

@@ -96,7 +96,7 @@ def label(
     align: str = "center",
     bold: bool = False,
 ) -> None:
-    """Write words; ``align`` says which side of them stands at the point."""
+    """Write words; ``align`` says which side of them is at the point."""
     axes.text(
         *at,
         text,

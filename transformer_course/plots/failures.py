@@ -25,7 +25,7 @@ MOST_PANELS = 4
 TEXT_LENGTH = 120
 """Characters of a translation that a pointer shows."""
 MOST_SENTENCES = 400
-"""As many points can be told apart, and the chart stays below 150 kB."""
+"""This many points can be told apart, and the chart stays below 150 kB."""
 SHORTENED = 0.8
 """A translation with a smaller share of the reference's words has left something out."""
 KINDS = {

@@ -128,7 +128,7 @@ def encoder_and_decoder_layer() -> Picture:
 
 
 def _stream(axes: Axes, x: float, bottom: float, top: float) -> None:
-    """Draw a residual stream upwards, behind whatever stands on it."""
+    """Draw a residual stream upwards, behind whatever is drawn on it."""
     axes.plot((x, x), (bottom, top + 8), color=INK, linewidth=3, zorder=0)
     arrow(axes, (x, top + 12), (x, top), colour=INK, width=3)
 

@@ -20,9 +20,9 @@ from transformer_course.plots.theme import (
 )
 
 MOST_WORDS = 8
-"""Up to so many words of a sentence fit across or down."""
+"""Up to this many words of a sentence fit across or down."""
 MOST_FEATURES = 4
-"""Up to so many numbers of a vector fit into a box."""
+"""Up to this many numbers of a vector fit into a box."""
 
 
 @matplotlib_theme()

@@ -151,7 +151,7 @@ def rotation_of_one_pair(
     offset
         How much further, in positions.
     pair, d_model
-        Which pair, of an encoding how wide.
+        Which pair, and how wide its encoding is.
     length
         Number of positions.
 

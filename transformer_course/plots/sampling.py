@@ -37,7 +37,7 @@ def sampling_cuts(
     words
         The vocabulary.
     top_k
-        A line is drawn behind so many words.
+        A line is drawn after this many words.
     top_p
         Probability of the nucleus, whose bars are coloured.
     title

@@ -24,7 +24,7 @@ from transformer_course.plots.theme import (
 )
 
 MOST_TICKS = 9
-"""Up to so many different values across, each one gets its number."""
+"""Up to this many different values across, each one gets its number."""
 NAME_HEIGHT = 1.3 * SMALL_SIZE
 """Pixels from one line's name to the next, so that they do not touch."""
 NAME_GAP = 6
@@ -134,7 +134,7 @@ class _PlainMinorNumbers(LogFormatter):
 
 
 def _name_lines(axes: Axes, lines: list[Line2D]) -> None:
-    """Write each line's name behind its end, moved up where two would touch."""
+    """Write each line's name after its end, moved up where two would touch."""
     axes.figure.canvas.draw()  # settles where the lines end, in pixels
     ends = [line.get_xydata()[-1] for line in lines]
     heights = axes.transData.transform(ends)[:, 1]

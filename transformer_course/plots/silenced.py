@@ -21,7 +21,7 @@ NOBODY = "no head"
 ALWAYS = "any"
 """In the place of a head's name: a line that is there whichever head is silenced."""
 LINES = ("English", "all heads", "without it")
-"""What is below each other for each sentence."""
+"""What each sentence shows, one below the other."""
 LINE_HEIGHT, SENTENCE_HEIGHT = 20, 76
 CHARACTER = 8
 """Pixels of a letter, a little more than it needs, so that words never touch."""
@@ -114,11 +114,16 @@ def _line(
     }
 
 
+def _changed(usual: Translations, translations: Translations) -> list[tuple[str, str]]:
+    """Return the translations that change, before and after."""
+    both = zip(usual, translations, strict=True)
+    return [(" ".join(a), " ".join(b)) for a, b in both if a != b]
+
+
 def _captions(said: dict[str, Translations]) -> list[dict[str, str]]:
     captions = []
     for head, translations in said.items():
-        both = zip(said[NOBODY], translations, strict=True)
-        changed = sum(before != after for before, after in both)
+        changed = len(_changed(said[NOBODY], translations))
         text = f"Silenced: {head}. {changed} of {len(translations)} translations change."
         captions.append({"head": head, "caption": text})
     return captions
@@ -178,8 +183,7 @@ def _description(said: dict[str, Translations], sentences: int) -> str:
         f"heads, and the words that change are in bold."
     ]
     for head, translations in said.items():
-        both = zip(usual, translations, strict=True)
-        changed = [(" ".join(a), " ".join(b)) for a, b in both if a != b]
+        changed = _changed(usual, translations)
         if changed:
             before, after = changed[0]
             parts.append(

@@ -64,7 +64,7 @@ def subword_cuts(
             box.set(facecolor=tinted(colour), edgecolor=colour)
             axes.add_patch(box)
             for place, letter in enumerate(piece):
-                # One letter in a column, so that equal letters stand below each other.
+                # One letter in a column, so that equal letters are below each other.
                 axes.text(
                     start + place + 0.5,
                     row,

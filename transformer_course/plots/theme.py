@@ -40,7 +40,7 @@ MUTED = "#57606A"
 GRID = "#E3E7EB"
 
 SERIES = ("#440154", "#2A788E", "#8C510A", "#6E7781")
-"""Colours for lines that stand for no idea, dark enough for thin lines on the card."""
+"""Colours for lines that do not stand for any idea, dark enough for thin lines on the card."""
 SHADES = ("#00283F", "#004F7C", "#0072B2", "#4396C8")
 """Shades of the position's colour, for positions in several widths of the model."""
 DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3))

@@ -77,7 +77,7 @@ def token_grid(
     if len(matrices) * len(rows) * len(columns) > MOST_CELLS:
         raise ValueError(
             f"{len(matrices)} matrices of {len(rows)} x {len(columns)} would make a notebook "
-            f"slow, which takes {MOST_CELLS} cells. Choose one layer, or a shorter sentence."
+            f"slow; it takes {MOST_CELLS} cells at most. Choose one layer, or a shorter sentence."
         )
     # One record for each matrix, unfolded by Vega, takes a tenth of the space of one for each cell.
     records = [

@@ -43,7 +43,7 @@ PARTS = {
 NARROWEST_NAMED = 0.11
 """Share of the longest bar from which on a part has room for its name."""
 MOST_WORDS = 8
-"""Up to so many words a picture compares one by one."""
+"""Up to this many words, a picture compares them one by one."""
 BOX = (150, 36)
 SOURCE_X, MASK_X, TARGET_X, TARGET_MASK_X = 100, 258, 412, 556
 
@@ -259,7 +259,7 @@ def mask_panels(
     title
         What to see.
     names
-        What rows and columns are, where they are no queries and keys.
+        What rows and columns are, where they are not queries and keys.
 
     Raises
     ------

@@ -26,7 +26,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(
-            f"there is no {path.name} in {path.parent}: this is no checkpoint folder. Give the "
+            f"there is no {path.name} in {path.parent}: this is not a checkpoint folder. Give the "
             f"folder that `transformer-course train --output` wrote."
         ) from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
@@ -59,7 +59,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             metadata = json.loads((file.metadata() or {}).get("json", "{}"))
     except (SafetensorError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(
-            f"{path} is damaged or no safetensors file ({error}); restore it or train again."
+            f"{path} is damaged or not a safetensors file ({error}); restore it or train again."
         ) from None
     if not isinstance(metadata, dict):
         raise CheckpointError(f"{path} is damaged: its metadata must be a JSON object.")

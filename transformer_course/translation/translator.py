@@ -43,8 +43,9 @@ MODEL_FILE = "model.safetensors"
 SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
 
-
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
+CAPTIONS = SHIPPED / "captions.en"
+"""English captions written for the course; each translator of captions shows its translations."""
 
 
 def shipped_checkpoint(name: str) -> Path:
@@ -107,7 +108,7 @@ class Translator:
         seed
             Determines the weights.
         subwords
-            If given, both languages share so many sub-words, or those that :func:`learn_subwords`
+            If given, both languages share this many sub-words, or those that :func:`learn_subwords`
             returned, instead of having words of their own.
         sizes
             Fields of :class:`TransformerConfig` other than the vocabularies.
@@ -154,7 +155,7 @@ class Translator:
         return encoded
 
     def faults(self, sentences: Sequence[str]) -> dict[int, str]:
-        """Say of the source sentences that the model cannot read, by their place, why."""
+        """Say for each source sentence that the model cannot read, by its place, why."""
         found = [self._fault(self.source.encode(sentence)) for sentence in sentences]
         return {place: fault for place, fault in enumerate(found) if fault}
 
@@ -356,7 +357,7 @@ def _outline(config: TransformerConfig, weights: dict[str, Tensor]) -> Transform
 
 
 def parameters_by_name(model: Transformer) -> dict[str, Tensor]:
-    """Return the model's weights by name, a table that parts share only once."""
+    """Return the model's weights by name, each shared table only once."""
     return dict(model.named_parameters())
 
 

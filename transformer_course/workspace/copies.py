@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 Notebook = dict[str, Any]
-"""A notebook as its file says it, in JSON."""
+"""A notebook as its file holds it, in JSON."""
 
 
 def lesson_copy(lesson: Path, solutions: bool = True) -> Notebook:
-    """Return a lesson's notebook without its outputs.
+    """Return a lesson's notebook without its outputs, and without its links to Colab and Kaggle.
 
     Parameters
     ----------
@@ -20,8 +20,8 @@ def lesson_copy(lesson: Path, solutions: bool = True) -> Notebook:
         Whether the cells that show a solution stay.
     """
     notebook = json.loads(lesson.read_text(encoding="utf-8"))
-    if not solutions:
-        notebook["cells"] = [cell for cell in notebook["cells"] if "solution" not in tags(cell)]
+    left_out = {"links"} if solutions else {"links", "solution"}
+    notebook["cells"] = [cell for cell in notebook["cells"] if left_out.isdisjoint(tags(cell))]
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}

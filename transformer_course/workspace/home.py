@@ -62,7 +62,7 @@ of [{NAME}]({NAME}) are yours.
 <table style="margin:14px">
 {_cells("th", "", "Lesson", "Solved", "Next")}{rows}</table>
 
-*The course writes this page anew at each start, and in the first cell of each lesson.*
+*The course rewrites this page at each start, and in the first cell of each lesson.*
 """
 
 

@@ -29,7 +29,7 @@ def explain(
 ) -> Any:
     """Say what to do where a cell asks for an exercise, or its check, too early.
 
-    Any other name is perhaps misspelt, which is to be seen as Python shows it.
+    Any other name is perhaps misspelt, and Python's own message shows that best.
     """
     names = (trace.tb_next or trace).tb_frame.f_code.co_names  # those of the cell itself
     if error.name == "exercise" or (error.name in names and "check" in names):

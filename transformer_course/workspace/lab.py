@@ -1,4 +1,4 @@
-"""JupyterLab, opened in the learner's folder where the learner left."""
+"""JupyterLab, opened in the learner's folder where the learner left off."""
 
 import importlib.util
 import os
@@ -14,7 +14,7 @@ from transformer_course.workspace import laid
 from transformer_course.workspace.outline import next_lesson
 from transformer_course.workspace.update import series, update, workspace
 
-INSTALL_LAB = '`pip install "transformer-course[lab]"` adds it, in a checkout -e ".[lab]"'
+INSTALL_LAB = '`pip install "transformer-course[lab]"` adds it (in a checkout, `-e ".[lab]"`)'
 
 JUPYTER = Path(__file__).parent / "jupyter"
 """The course's settings of JupyterLab, and its kernel."""
@@ -33,7 +33,7 @@ def open_lab(folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
     Raises
     ------
     ValueError
-        If JupyterLab is not installed, or the folder is no workspace.
+        If JupyterLab is not installed, or the folder is not a workspace.
     OSError
         If the folder cannot be written.
     """
@@ -45,7 +45,7 @@ def open_lab(folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
     # In a process of its own: it imports PyTorch, for which JupyterLab need not wait.
     subprocess.Popen([sys.executable, "-m", "transformer_course.workspace.home"], cwd=folder)
     print(
-        f"Opening JupyterLab in {folder}; without a browser, open the address below. "
+        f"Opening JupyterLab in {folder}. If no browser opens, use the address below. "
         "Ctrl-C ends it.",
         flush=True,
     )

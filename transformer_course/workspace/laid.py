@@ -1,9 +1,9 @@
 """What was laid out, and what the learner has made of it.
 
-A notebook bears this itself, in its metadata, which JupyterLab keeps: of which version of the
+A notebook carries this itself, in its metadata, which JupyterLab keeps: which version of the
 lesson it is, its cells as they were laid out, and each stub. So a notebook may be copied, renamed
 or put into another folder, and no list elsewhere can be lost or wrong. Cells are compared by their
-text: outputs, metadata and empty cells, which running a notebook adds, are no edit.
+text: outputs, metadata and empty cells, which running a notebook adds, are not edits.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ def read(path: Path) -> Notebook:
     Raises
     ------
     DamagedNotebookError
-        If the file is no notebook of format 4.
+        If the file is not a notebook of format 4.
     OSError
         If it cannot be read.
     """
@@ -35,7 +35,7 @@ def read(path: Path) -> Notebook:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         version(notebook), answers(notebook)
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise DamagedNotebookError(f"{path} is no notebook, or a damaged one.") from None
+        raise DamagedNotebookError(f"{path} is not a notebook, or a damaged one.") from None
     return notebook
 
 

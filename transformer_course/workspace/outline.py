@@ -1,4 +1,4 @@
-"""The exercises of each lesson, as its notebook says them, and which one is next."""
+"""The exercises of each lesson, as its notebook lists them, and which one is next."""
 
 import json
 import os

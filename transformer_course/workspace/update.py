@@ -17,10 +17,10 @@ from transformer_course.workspace import laid
 from transformer_course.workspace.copies import Notebook, lesson_copy, notebook_text
 
 DEFAULT = "my-course"
-"""Name of the folder that a learner gets who names none."""
+"""Name of the folder for a learner who names none."""
 
 RENAMED: dict[str, str] = {}
-"""Exercises that have another name since an earlier version: old name, new name."""
+"""Exercises that were renamed since an earlier version: old name, new name."""
 
 KEPT = (
     "## From an earlier version\n\nThe course no longer has the exercises below. What you wrote "
@@ -48,7 +48,7 @@ def update(folder: Path) -> list[str]:
     Raises
     ------
     ValueError
-        If the folder is not empty and no workspace.
+        If the folder is not empty and not a workspace.
     OSError
         If it cannot be read or written.
     """
@@ -103,7 +103,7 @@ def _update_lesson(folder: Path, lesson: Path) -> str:
         notebook = laid.read(last)
     except laid.DamagedNotebookError:
         write_text(new, notebook_text(laid.stamp(shipped, newest)))
-        return f"{last.name}: damaged, it stays as it is; a fresh lesson is in {new.name}."
+        return f"{last.name}: damaged, so it stays as it is; a fresh lesson is in {new.name}."
     if newest in (laid.lesson_of(notebook), laid.version(notebook)):
         return ""
     edited = [notebook for notebook in _readable(present) if laid.is_edited(notebook)]
@@ -113,7 +113,7 @@ def _update_lesson(folder: Path, lesson: Path) -> str:
         write_text(last, text)
         return f"{last.name}: replaced by the new version."
     write_text(new, text)
-    return f"{last.name}: yours, it stays; the new version, with your answers, is {new.name}."
+    return f"{last.name}: yours, so it stays; the new version, with your answers, is {new.name}."
 
 
 def _readable(paths: list[Path]) -> Iterator[Notebook]:

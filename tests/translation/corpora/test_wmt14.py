@@ -89,7 +89,7 @@ def test_other_pairs_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("missing", NAMES)
 def test_half_a_text_is_refused_before_anything_is_downloaded(tmp_path: Path, missing: str) -> None:
     (write_numbers(tmp_path, 30) / missing).unlink()
-    with pytest.raises(ValueError, match=f"lies alone: put {missing} beside it"):
+    with pytest.raises(ValueError, match=f"is alone: put {missing} beside it"):
         wmt14_corpus("en-fr", tmp_path, 30)
 
 
@@ -169,7 +169,7 @@ def test_training_has_no_sentence_of_dev_or_test(tmp_path: Path) -> None:
     sources = {name: {pair.source for pair in pairs} for name, pairs in corpus.splits.items()}
     assert sources["train"]
     assert not sources["train"] & (sources["dev"] | sources["test"])
-    left_out = corpus.left_out["the source stands in dev or test"]
+    left_out = corpus.left_out["the source is in dev or test"]
     assert left_out + len(all_pairs(corpus)) == 100
 
 
@@ -211,7 +211,7 @@ def test_archive_cut_short_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [None, 0])
 def test_sample_of_europarl_is_read(seed: int | None) -> None:
     corpus = wmt14_corpus("en-fr", SAMPLE, 3000, seed)
-    assert len(all_pairs(corpus)) + corpus.left_out["the source stands in dev or test"] == (
+    assert len(all_pairs(corpus)) + corpus.left_out["the source is in dev or test"] == (
         3000 - corpus.left_out["a side is blank"]
     )
     assert SentencePair("Resumption of the session", "Reprise de la session") in all_pairs(corpus)

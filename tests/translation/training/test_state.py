@@ -228,7 +228,7 @@ def test_another_text_does_not_resume(
     other = [replace(pairs[0], target=pairs[1].target), *pairs[1:]]
     for train, dev in ((other, pairs), (pairs, other)):
         changed = Trainer(new_translator(), train, dev, replace(SETTINGS, steps=3))
-        with pytest.raises(CheckpointError, match="run on another text; put the text back"):
+        with pytest.raises(CheckpointError, match="run on another text; put back the text"):
             changed.resume(tmp_path)
 
 

@@ -24,7 +24,7 @@ def departure(run: Run, case: Case) -> str | None:
         if not theirs:
             return f"`{name}` is never called."
         if difference(inputs, theirs[min(met.count(name), len(theirs) - 1)]) is not None:
-            return f"What goes into `{name}` is not what should{_so_far(met)}."
+            return f"What goes into `{name}` is not what it should be{_so_far(met)}."
         met.append(name)
     return f"What goes into {_listed(met)} is right; what is done afterwards is not."
 

@@ -59,7 +59,7 @@ def _variations(task: Task, case: Case, weights: Sequence[str]) -> list[tuple[st
 
 
 def _other(value: Any) -> Any:
-    """Return another value that could stand in the place of one; None if none is known."""
+    """Return another value that could take the place of one; None if none is known."""
     if isinstance(value, Tensor):
         if value.is_floating_point():
             return value + torch.arange(value.numel()).cos().view_as(value).to(value)

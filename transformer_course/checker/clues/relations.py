@@ -40,7 +40,7 @@ def relation(task: Task, pairs: Sequence[tuple[int, Outcome, Outcome]]) -> str |
     if not kinds:
         return None
     same = len({each[kinds[0]] for each in found}) == 1
-    return f"{found[0][kinds[0]]}{'' if same else ' This is the first such case.'}"
+    return f"{found[0][kinds[0]]}{'' if same else ' These are the numbers of the first such case.'}"
 
 
 def _relations(wanted: Any, seen: Any) -> Iterator[tuple[str, str]]:
@@ -68,7 +68,7 @@ def _of_numbers(wanted: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
     top = wanted.abs().argmax()
     ratio = (seen.flatten()[top] / wanted.flatten()[top]).item()
     if wanted.any() and _equal(wanted * ratio, seen):
-        yield "times", f"Yours is what is wanted times {ratio:.4g}."
+        yield "times", f"Yours is {ratio:.4g} times what is wanted."
     shift = (seen - wanted).mean().item()
     if _equal(wanted + shift, seen):
         yield "plus", f"Yours is what is wanted plus {shift:.4g}."
@@ -82,12 +82,12 @@ def _of_numbers(wanted: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
             if right is not None:
                 yield (
                     "sums",
-                    f"Yours sums to 1 along axis {axis}; along axis {right} it should.",
+                    f"Yours sums to 1 along axis {axis}; it should along axis {right}.",
                 )
 
 
 def _of_places(wanted: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
-    """Yield where the right numbers stand, if they stand in wrong places."""
+    """Yield where the right numbers are, if they are in wrong places."""
     if wanted.numel() != seen.numel() or wanted.numel() < 2 or wanted.dim() < 1:
         return
     if wanted.dim() >= 2 and seen.shape == wanted.mT.shape and _equal(wanted.mT, seen):
@@ -101,11 +101,11 @@ def _of_places(wanted: Tensor, seen: Tensor) -> Iterator[tuple[str, str]]:
                 if length > 2 and _equal(_inner(moved, axis, step), _inner(seen, axis, step)):
                     yield "shifted", f"Yours is what is wanted, moved by one along axis {axis}."
     if _equal(wanted.flatten().sort()[0], seen.flatten().sort()[0]):
-        yield "permuted", "The numbers are those that are wanted, in other places."
+        yield "permuted", "The numbers are the right ones, in other places."
 
 
 def _inner(x: Tensor, axis: int, step: int) -> Tensor:
-    """Leave out what has come round the end."""
+    """Leave out what has come round from the other end."""
     return x.narrow(axis, max(step, 0), x.shape[axis] - 1)
 
 

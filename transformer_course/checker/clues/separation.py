@@ -43,7 +43,7 @@ def _features(task: Task, case: Case) -> Iterator[str]:
         if value is None or isinstance(value, bool):
             yield f"with `{name}={value}`"
     if case.looks_at:
-        yield f"in which one looks at {case.looks_at}"
+        yield f"in which the check looks at {case.looks_at}"
     if case.training:
         yield "in training mode"
     for name, value in arguments.items():

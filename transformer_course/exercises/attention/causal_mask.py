@@ -56,7 +56,7 @@ causal_mask.shares(
 causal_mask.mistake(
     "each position may attend to the next one too",
     edits=[("tril()", "tril(1)")],
-    observed="Row 0 allows positions 0 and 1: the answer stands there to be copied.",
+    observed="Row 0 allows positions 0 and 1: the answer is there to be copied.",
     change="Write `tril()`; `tril(1)` keeps one diagonal too many.",
 )
 causal_mask.mistake(
@@ -76,7 +76,7 @@ causal_mask.mistake(
     "the future is True and the rest False",
     edits=[("tril()", "triu(1)")],
     observed="You mark what is forbidden: each position may then attend to nothing but its future.",
-    change="Turn it round with `~`: True means that one may attend.",
+    change='Turn it round with `~`: True means "may attend".',
 )
 causal_mask.mistake(
     "each position may attend to itself only",

@@ -53,7 +53,7 @@ padding_mask.mistake(
     "the padding is True and the words are False",
     edits=[("ids != pad_id", "ids == pad_id")],
     observed="All attention goes to the padding: True means that a key may be attended to.",
-    change="True means that one may attend: compare with `!=`, or turn the result round with `~`.",
+    change='True means "may attend": compare with `!=`, or turn the result round with `~`.',
 )
 padding_mask.mistake(
     "0 is taken for the padding instead of `pad_id`",
@@ -73,8 +73,8 @@ padding_mask.mistake(
     edits=[
         ("ids != pad_id", "ids.ne(pad_id).sum(dim=1, keepdim=True) > torch.arange(ids.shape[1])")
     ],
-    observed="You count the words and let the first so many through. A row that begins with "
-    "padding, 1 1 6 0 with `pad_id=1`, hides its words.",
+    observed="You count the words and let that many through, from the first place on. A row that "
+    "begins with padding, 1 1 6 0 with `pad_id=1`, hides its words.",
     change="Compare each id by itself: `ids != pad_id`.",
 )
 padding_mask.mistake(
@@ -88,12 +88,12 @@ padding_mask.mistake(
     edits=[
         ("(ids != pad_id)", "(ids != pad_id).index_fill(1, torch.tensor(ids.shape[1] - 1), False)")
     ],
-    observed="The last column is False even where a word stands in it: a loop or a slice ends one "
+    observed="The last column is False even where it holds a word: a loop or a slice ends one "
     "early.",
     change="Go through all keys: `range(length)`, not `range(length - 1)`.",
 )
 padding_mask.mistake(
-    "one of the two, `pad_id` or 0, is enough to be padding",
+    "either `pad_id` or 0 counts as padding",
     edits=[("(ids != pad_id)", "((ids != pad_id) & (ids != 0))")],
     observed="Right while `pad_id` is 0. With `pad_id=3` the token 0 is hidden too.",
     change="Only `pad_id` is padding: `ids != pad_id`.",
@@ -132,14 +132,14 @@ padding_mask.mistake(
 padding_mask.mistake(
     "the batch is not the first axis any more",
     edits=[("[:, None, None, :]", "[None, :, None, :]")],
-    observed="Your mask has shape (1, batch, 1, key): the batch stands where the scores have the "
+    observed="Your mask has shape (1, batch, 1, key): the batch is where the scores have the "
     "heads.",
-    change="Put both new axes behind the batch: `[:, None, None, :]`.",
+    change="Put both new axes after the batch: `[:, None, None, :]`.",
 )
 padding_mask.mistake(
-    "the keys stand before the new axes",
+    "the keys come before the new axes",
     edits=[("[:, None, None, :]", "[:, :, None, None]")],
-    observed="Your mask has shape (batch, key, 1, 1): the keys stand where the scores have the "
+    observed="Your mask has shape (batch, key, 1, 1): the keys are where the scores have the "
     "heads.",
     change="Put both new axes between batch and keys: `[:, None, None, :]`.",
 )
@@ -152,7 +152,7 @@ padding_mask.mistake(
 padding_mask.mistake(
     "the new axes come first",
     edits=[("[:, None, None, :]", "[None, None]")],
-    observed="The batch stands where the scores have the queries: row i of the mask belongs to "
+    observed="The batch is where the scores have the queries: row i of the mask belongs to "
     "sentence i.",
     change="Keep the batch in front: `[:, None, None, :]`.",
 )
@@ -177,8 +177,8 @@ padding_mask.mistake(
 padding_mask.mistake(
     "the mask is copied for every query",
     edits=[("[:, None, None, :]", "[:, None, None].repeat(1, 1, ids.shape[1], 1)")],
-    observed="It works, but your mask is as many times larger as there are queries, though all "
-    "its rows are equal.",
+    observed="It works, but your mask has a row for every query, though all its rows are equal: it "
+    "is that many times larger.",
     change="Leave the axis of the queries at 1: it is broadcast.",
 )
 padding_mask.mistake(

@@ -167,7 +167,7 @@ scaled_dot_product_attention.mistake(
 scaled_dot_product_attention.mistake(
     "only the output is returned",
     edits=[("value, weights", "value")],
-    observed="The pair (output, weights) is wanted: one would like to see who attends to whom.",
+    observed="The pair (output, weights) is wanted, so that you can see who attends to whom.",
     change="Return `output, weights`.",
 )
 

@@ -1,4 +1,4 @@
-"""The rarer mistakes in attention; the commonest stand with the exercise."""
+"""The rarer mistakes in attention; the commonest are with the exercise."""
 
 from transformer_course.exercises.attention.scaled_dot_product_attention import (
     NOT_CLEARED,
@@ -10,12 +10,12 @@ from transformer_course.exercises.attention.scaled_dot_product_attention import 
 scaled_dot_product_attention.mistake(
     "the key is not transposed",
     edits=[("key.transpose(-2, -1)", "key")],
-    observed="`query @ key` stops with an error, unless there are as many keys as each is wide: "
-    "then it multiplies numbers that do not belong together.",
+    observed="`query @ key` stops with an error, unless there are as many keys as a key has "
+    "numbers: then it multiplies numbers that do not belong together.",
     change="Write `query @ key.transpose(-2, -1)`.",
 )
 scaled_dot_product_attention.mistake(
-    "`key.T` turns all axes round, the batch too",
+    "`key.T` reverses all axes, the batch too",
     edits=[("key.transpose(-2, -1)", "key.permute(*reversed(range(key.dim())))")],
     observed="Matrices are right. With a batch axis `key.T` has shape (d_k, keys, batch).",
     change="Swap the last two axes only: `key.transpose(-2, -1)`.",
@@ -36,7 +36,7 @@ scaled_dot_product_attention.mistake(
 scaled_dot_product_attention.mistake(
     "the key is reshaped instead of transposed",
     edits=[("key.transpose(-2, -1)", "key.reshape(*key.shape[:-2], key.shape[-1], key.shape[-2])")],
-    observed="The shape fits, but a column of yours mixes numbers of several keys: `view` and "
+    observed="The shape fits, but each of your columns mixes numbers of several keys: `view` and "
     "`reshape` keep the order of the numbers.",
     change="Write `key.transpose(-2, -1)`, which turns rows into columns.",
 )
@@ -44,7 +44,7 @@ scaled_dot_product_attention.mistake(
     "query and key have changed places",
     edits=[("query @ key.transpose(-2, -1)", "key @ query.mT")],
     observed="Your scores have a row for each key and a column for each query. With as many "
-    "queries as keys nothing stops, and every key attends instead of every query.",
+    "queries as keys there is no error, and every key attends instead of every query.",
     change="Write `query @ key.transpose(-2, -1)`: queries down, keys across.",
 )
 
@@ -70,7 +70,7 @@ scaled_dot_product_attention.mistake(
     change="Use the last axis: `softmax(dim=-1)`.",
 )
 scaled_dot_product_attention.mistake(
-    "the softmax is not told along which axis",
+    "the softmax is not told which axis to use",
     edits=[("own.softmax(scores)", "scores.softmax(dim=0 if scores.dim() == 3 else 1)")],
     observed="torch then takes the last axis of a matrix, the batch with three axes and the heads "
     "with four.",
@@ -163,14 +163,14 @@ scaled_dot_product_attention.mistake(
 scaled_dot_product_attention.mistake(
     "hidden scores are set to 0 before the softmax, and their weights after it",
     edits=[("~mask, lowest", "~mask, 0.0")],
-    observed="Hidden keys have weight 0, but the rows sum to less than 1: `exp(0)` is 1, and "
-    "stands in the softmax's denominator for each hidden key.",
+    observed="Hidden keys have weight 0, but the rows sum to less than 1: `exp(0)` is 1, and each "
+    "hidden key adds it to the softmax's denominator.",
     change="Fill with the lowest number: `masked_fill(~mask, torch.finfo(scores.dtype).min)`.",
 )
 scaled_dot_product_attention.mistake(
     "0 times minus infinity: the weights are NaN",
     edits=[("scores.masked_fill(~mask, lowest)", "(scores + ~mask * -math.inf)"), NOT_CLEARED],
-    observed="With a mask all rows are NaN: where nothing is hidden, 0 * -inf is NaN and no 0.",
+    observed="With a mask all rows are NaN: where nothing is hidden, 0 * -inf is NaN, not 0.",
     change="Do not multiply by infinity: `masked_fill(~mask, torch.finfo(scores.dtype).min)`.",
 )
 scaled_dot_product_attention.mistake(
@@ -194,8 +194,8 @@ scaled_dot_product_attention.mistake(
 scaled_dot_product_attention.mistake(
     "the mask comes after the softmax",
     edits=[("scores.masked_fill(~mask, lowest)", "scores")],
-    observed="Hidden keys have weight 0, but the rows sum to less than 1: hidden scores still "
-    "stand in the softmax's denominator.",
+    observed="Hidden keys have weight 0, but the rows sum to less than 1: hidden scores are still "
+    "in the softmax's denominator.",
     change="Fill the scores before the softmax, so that it shares out all weight among the rest.",
 )
 scaled_dot_product_attention.mistake(
@@ -218,7 +218,7 @@ scaled_dot_product_attention.mistake(
         ("masked_fill(~mask, 0.0)", "nan_to_num()"),
     ],
     observed="The results are right. Backwards, a row that is all False passes through the softmax "
-    "of -inf, which gives NaN; one step of training makes every weight NaN that it reaches.",
+    "of -inf, which gives NaN; one step of training turns every weight that it reaches into NaN.",
     change="Fill with `torch.finfo(scores.dtype).min`, which is finite, and clear the weights "
     "where the mask is False.",
 )

@@ -132,7 +132,7 @@ def _by_derivatives(layer: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     ],
     properties=[
         Property(
-            "nothing on the diagonal or below it is True: that is no future",
+            "nothing on the diagonal or below it is True: that is not the future",
             lambda value, case: not value.bool().tril().any(),
         ),
     ],
@@ -194,7 +194,7 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "only the changed position is looked at",
     edits=[("sees.triu(1)", "sees.triu(0).tril()")],
-    observed="Your matrix has nothing but its diagonal: output j moves with input j, of course.",
+    observed="Your matrix holds nothing but its diagonal: output j moves with input j, of course.",
     change="Look at the outputs before j: `sees[:j, j] = moved[:j]`.",
 )
 sees_the_future.mistake(
@@ -213,8 +213,8 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "only the next input is looked at",
     edits=[("sees.triu(1)", "sees.triu(1).tril(1)")],
-    observed="Nothing is True but the diagonal above the main one: a leak from further ahead "
-    "stays unseen.",
+    observed="Nothing is True but the diagonal above the main one: a leak from further ahead goes "
+    "unseen.",
     change="Look at every output before j: `sees[:j, j] = moved[:j]`.",
 )
 sees_the_future.mistake(
@@ -231,25 +231,25 @@ sees_the_future.mistake(
     "the outputs are compared as a whole, not position by position",
     edits=[("amax(dim=(0, 2))", "amax().expand(length)")],
     observed="Output j itself moves when input j does, so every layer seems to leak everywhere.",
-    change="Compare each position apart: take the largest difference over batch and features only, "
-    "`amax(dim=(0, 2))`.",
+    change="Compare each position separately: take the largest difference over batch and features "
+    "only, `amax(dim=(0, 2))`.",
 )
 sees_the_future.mistake(
     "only feature 0 of each output is compared",
     edits=[("abs()", "abs()[:, :, :1]")],
-    observed="A leak in another feature stays unseen.",
+    observed="A leak in another feature goes unseen.",
     change="Compare all features: `amax(dim=(0, 2))`.",
 )
 sees_the_future.mistake(
     "an output counts as changed only if all its numbers are",
     edits=[("amax", "amin")],
-    observed="A leak in one feature stays unseen.",
+    observed="A leak in one feature goes unseen.",
     change="One changed number is enough: `any`, or the largest difference.",
 )
 sees_the_future.mistake(
     "the sign of the difference is not taken away",
     edits=[(".abs()", "")],
-    observed="An output that falls when a later input grows stays unseen.",
+    observed="An output that falls when a later input grows goes unseen.",
     change="Take the absolute value: `(after - before).abs()`.",
 )
 sees_the_future.mistake(
@@ -261,7 +261,7 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "weak leaks are overlooked: the tolerance is too coarse, or the change too small",
     edits=[("1e-5", "1e-3")],
-    observed="A leak that moves an output by less than 0.001 stays unseen. Training finds it and "
+    observed="A leak that moves an output by less than 0.001 goes unseen. Training finds it and "
     "enlarges it.",
     change="Change the input by 1 or so, and allow for rounding only: 1e-5.",
 )
@@ -281,14 +281,14 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "only the first sentence is looked at",
     edits=[(".abs()", ".abs()[:1]")],
-    observed="A leak in another sentence of the batch stays unseen.",
+    observed="A leak in another sentence of the batch goes unseen.",
     change="Change and compare all sentences: the largest difference over batch and features, "
     "`amax(dim=(0, 2))`.",
 )
 sees_the_future.mistake(
     "only the last sentence is looked at",
     edits=[(".abs()", ".abs()[-1:]")],
-    observed="A leak in another sentence of the batch stays unseen. In a loop over the sentences, "
+    observed="A leak in another sentence of the batch goes unseen. In a loop over the sentences, "
     "each one may overwrite what the one before has found.",
     change="Compare all sentences: the largest difference over batch and features, "
     "`amax(dim=(0, 2))`.",
@@ -296,7 +296,7 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "gains and losses make up for each other: a sum or mean with signs",
     edits=[("abs().amax(dim=(0, 2))", "mean(dim=(0, 2)).abs()")],
-    observed="Where the features of an output always sum to 0, as behind a layer normalisation, "
+    observed="Where the features of an output always sum to 0, as after a layer normalisation, "
     "their sum and mean never move, and the gradient of their sum is 0.",
     change="Take the absolute value of each difference, or derivative, before anything is added.",
 )
@@ -307,7 +307,7 @@ sees_the_future.mistake(
     change="Compare with a small tolerance: `> 1e-5`.",
 )
 sees_the_future.mistake(
-    "True stands where nothing changes",
+    "True marks where nothing changes",
     edits=[("> 1e-5", "<= 1e-5")],
     observed="A layer without a mask gives False everywhere, one with a right mask gives True.",
     change="Turn the comparison round: True means that output i has changed.",
@@ -327,7 +327,7 @@ sees_the_future.mistake(
     edits=[("changed[:, j]", "changed[j]")],
     observed="Axis 0 counts sentences: `x[j]` is the whole sentence j, and there may be fewer "
     "sentences than positions.",
-    change="Positions stand on axis 1: change `changed[:, j]`, compare `output[:, i]`.",
+    change="Positions are on axis 1: change `changed[:, j]`, compare `output[:, i]`.",
 )
 sees_the_future.mistake(
     "a feature is changed at every position",
@@ -345,7 +345,7 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "everything from position j on is changed at once",
     edits=[("changed[:, j]", "changed[:, j:]")],
-    observed="One cannot tell any more which of the inputs an output depends on: a leak from "
+    observed="You can no longer tell which of the inputs an output depends on: a leak from "
     "position 3 to 1 shows up in column 2 too.",
     change="Change position j alone: `changed[:, j]`, not `changed[:, j:]`.",
 )
@@ -378,14 +378,14 @@ sees_the_future.mistake(
 sees_the_future.mistake(
     "the input is set to 0 or multiplied: where it is 0 already, nothing changes",
     edits=[("+= 1", "*= 0")],
-    observed="In one case the vector at position 3 is 0, as that of padding can be. It stays what "
-    "it was, and the leak from it unseen.",
+    observed="In one case the vector at position 3 is 0, as that of padding can be. It stays as it "
+    "was, and the leak from it goes unseen.",
     change="Make sure that each number changes: `changed[:, j] += 1`.",
 )
 sees_the_future.mistake(
     "the input is changed by 1e-5 only",
     edits=[("+= 1", "+= 1e-5")],
-    observed="Outputs then move by no more than 1e-5: leaks stay unseen.",
+    observed="Outputs then move by no more than 1e-5: leaks go unseen.",
     change="Change the input by 1 or so; 1e-5 is for the comparison of the outputs.",
     unless=r"\+= ?[1-9]\d*\b|rand|ones_like",
 )

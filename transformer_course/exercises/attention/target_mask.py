@@ -54,7 +54,7 @@ target_mask.shares(
     "padding is expected at the end of each row",
     "everything from the first padding on is hidden",
     "the last key of each sentence is always hidden",
-    "one of the two, `pad_id` or 0, is enough to be padding",
+    "either `pad_id` or 0 counts as padding",
     "queries are masked instead of keys",
     "the padding's queries are masked as well as its keys",
     "the padding mask has two axes, (batch, key)",
@@ -136,7 +136,7 @@ target_mask.mistake(
     "the whole mask is turned round",
     edits=[("return own", "return ~(own"), ("ids.shape[1])", "ids.shape[1]))")],
     observed="What is forbidden is True: padding and future.",
-    change="Turn it round with `~`: True means that one may attend.",
+    change='Turn it round with `~`: True means "may attend".',
 )
 target_mask.mistake(
     "the causal mask is as long as the batch",

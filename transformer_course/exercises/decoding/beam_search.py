@@ -214,7 +214,7 @@ beam_search.mistake(
     observed="You find what greedy search finds, a sentence of probability 0.09 where there is one "
     "of 0.31: each hypothesis keeps only its best child, or all begin as copies of one.",
     change="Begin with one hypothesis, put all children of all hypotheses into one list, and keep "
-    "the `beam` best of it.",
+    "the `beam` best in it.",
 )
 beam_search.mistake(
     "after the first word each hypothesis keeps only its best child",
@@ -222,8 +222,8 @@ beam_search.mistake(
         ("in enumerate(", "in sorted(enumerate("),
         (".tolist())", ".tolist()), key=lambda pair: -pair[1])[: 1 if tokens else None]"),
     ],
-    observed="The `beam` best first words are right, then no hypothesis can have two children that "
-    "live: the best sentence, through a second best child, is lost.",
+    observed="The `beam` best first words are right, but after that no hypothesis can have two "
+    "children that live on: the best sentence, which goes through a second-best child, is lost.",
     change="Let all children of all hypotheses compete in one list, at every step.",
 )
 beam_search.mistake(
@@ -265,7 +265,7 @@ beam_search.mistake(
 beam_search.mistake(
     "the least probable children are kept",
     edits=[(", reverse=True", "")],
-    observed="The score is minus infinity: you sort upwards and keep the beginning.",
+    observed="The score is minus infinity: you sort in ascending order and keep the beginning.",
     change="Sort with `reverse=True`.",
 )
 beam_search.mistake(
@@ -299,8 +299,8 @@ beam_search.mistake(
     edits=[("sorted(children,", "sorted(children + finished,"), ("finished += [", "finished = [")],
     observed="A sentence that ended with probability 0.29 is crowded out by two beginnings that "
     "are better so far; they end with 0.12.",
-    change="Put a child that ends with `eos` aside for good; what is alive later takes nothing "
-    "from it.",
+    change="Put a child that ends with `eos` aside for good; nothing that comes later can push it "
+    "out.",
 )
 beam_search.mistake(
     "finished hypotheses are lost",
@@ -319,23 +319,24 @@ beam_search.mistake(
 beam_search.mistake(
     "the first hypothesis that ends is taken",
     edits=[("live = [child", "live = [] if finished else [child")],
-    observed="Ending at once with probability 0.3 is taken, while a hypothesis is alive that ends "
-    "with 0.63.",
+    observed="A hypothesis that ends at once with probability 0.3 is taken, while one that would "
+    "end with 0.63 is still alive.",
     change="Go on until no hypothesis is alive or `max_length` is reached, then take the `max` by "
     "score. You may stop earlier only if no live one can win any more.",
 )
 beam_search.mistake(
     "the search stops when `beam` hypotheses have finished",
     edits=[("live = [child", "live = [] if len(finished) >= beam else [child")],
-    observed="Two early ends of probability 0.3 and 0.18 fill the list, while a hypothesis is "
-    "alive that ends with 0.47. Many programs stop there to save time; it can cost the best one.",
+    observed="Two early ends of probability 0.3 and 0.18 fill the list, while a hypothesis that "
+    "would end with 0.47 is still alive. Many programs stop there to save time; it can cost the "
+    "best one.",
     change="Go on until no hypothesis is alive or `max_length` is reached.",
 )
 beam_search.mistake(
     "the search stops when the best child of a step has ended",
     edits=[("live = [child", "live = [] if not best or best[0][0][-1] == eos else [child")],
-    observed="With `alpha=1` ending at once with probability 0.52 is taken, while a hypothesis of "
-    "probability 0.48 is alive, which the length penalty helps to win.",
+    observed="With `alpha=1` a hypothesis that ends at once with probability 0.52 is taken, while "
+    "one of probability 0.48 is still alive, which the length penalty helps to win.",
     change="Go on until no hypothesis is alive or `max_length` is reached.",
 )
 beam_search.mistake(

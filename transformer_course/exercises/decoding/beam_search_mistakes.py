@@ -1,4 +1,4 @@
-"""Mistakes in what beam search returns and in its score; those in the search stand with it."""
+"""Mistakes in what beam search returns and in its score; those of the search are beside it."""
 
 from transformer_course.exercises.decoding.beam_search import beam_search
 
@@ -20,13 +20,13 @@ beam_search.mistake(
     "the length leaves the end token out",
     edits=[("len(tokens)", "(len(tokens) - (tokens[-1] == eos))")],
     observed="With `alpha` above 0 the scores are those of sentences one token shorter.",
-    change="Count the tokens behind `bos`, `eos` included.",
+    change="Count the tokens after `bos`, `eos` included.",
 )
 beam_search.mistake(
     "the length counts the begin token",
     edits=[("len(tokens)", "len((bos, *tokens))")],
     observed="With `alpha` above 0 the scores are those of sentences one token longer.",
-    change="Count the tokens behind `bos`.",
+    change="Count the tokens after `bos`.",
 )
 beam_search.mistake(
     "the sum is returned instead of the score",
@@ -45,7 +45,7 @@ beam_search.mistake(
     "the begin token is returned",
     edits=[("[(tokens,", "[((bos, *tokens),")],
     observed="The tokens begin with `bos`.",
-    change="Return the tokens behind `bos`.",
+    change="Return the tokens after `bos`.",
 )
 beam_search.mistake(
     "the end token is cut off",
@@ -64,7 +64,7 @@ beam_search.mistake(
     "`max_length` counts the begin token",
     edits=[("range(max_length)", "range(max_length - 1)")],
     observed="A hypothesis that is cut off has one token less than `max_length`.",
-    change="Run the loop `max_length` times: it counts tokens behind `bos`.",
+    change="Run the loop `max_length` times: it counts tokens after `bos`.",
 )
 beam_search.mistake(
     "one token more than `max_length`",
@@ -113,6 +113,6 @@ beam_search.mistake(
         ("own.length_score(total, len(tokens), alpha)", "total"),
     ],
     observed="With `alpha` above 0 the first tokens are divided again and again, once for each "
-    "token behind them.",
+    "token after them.",
     change="Add up plain log-probabilities, and score a hypothesis once, at its end.",
 )

@@ -130,8 +130,8 @@ def cached_step(decoder: nn.Module, token: Tensor, memory: Tensor, cache: dict) 
 cached_step.mistake(
     "every token gets position 0",
     edits=[("embed(token, position)", "embed(token)")],
-    observed="The first step is right, all others are wrong: the token stands alone in its tensor, "
-    "so that it looks like the first one.",
+    observed="The first step is right, all others are wrong: the token is alone in its tensor, so "
+    "it looks like the first one.",
     change="Its position is the number of tokens before it: `decoder.embed(token, position)`.",
 )
 cached_step.mistake(
@@ -169,7 +169,7 @@ cached_step.mistake(
 cached_step.mistake(
     "nothing is stored: every token is the first one",
     edits=[("    position = cache", "    cache = {}\n    position = cache")],
-    observed="The first step is right. Then each token is decoded as if it stood alone: the "
+    observed="The first step is right. Then each token is decoded as if it were alone: the "
     "dictionary that you get is empty again. `cache = {...}` gives the name to another one.",
     change='Store in the dictionary that you are given: `cache["position"] = ...`, or '
     "`cache.update(...)`.",
@@ -193,7 +193,7 @@ cached_step.mistake(
 cached_step.mistake(
     "the newest token sees only itself",
     edits=[("layer.query(x), key, value)", "layer.query(x), key[:, -1:], value[:, -1:])")],
-    observed="The first step is right; from the second on, the tokens before have no effect.",
+    observed="The first step is right; from the second on, the earlier tokens have no effect.",
     change="Attend to all stored keys and values, not to the new ones alone.",
 )
 cached_step.mistake(
@@ -359,7 +359,7 @@ cached_step.mistake(
     "the feed-forward network has no residual connection",
     edits=[("x = x + layer.feed_forward", "x = layer.feed_forward")],
     observed="Even the first step is wrong: the vector that enters the feed-forward network is "
-    "lost behind it.",
+    "lost after it.",
     change="Write `x = x + layer.feed_forward(x)`.",
 )
 cached_step.mistake(
@@ -414,7 +414,7 @@ cached_step.mistake(
             "model.fused_attention(layer.cross_query(x)",
         )
     ],
-    observed="What the tokens before say is lost: a layer's vector is nothing but what it found in "
-    "the memory.",
+    observed="What the earlier tokens say is lost: a layer's vector is nothing but what it found "
+    "in the memory.",
     change="Add it: `x = x + model.fused_attention(layer.cross_query(x), ...)`.",
 )

@@ -105,7 +105,7 @@ def _nothing_after_the_end(value: dict, case: Case) -> bool:
         "position, `[:, -1]`.",
         "In the loop: `token = logits.argmax(dim=-1).masked_fill(ended, network.config.pad_id)`, "
         "append it with `torch.cat`, then `ended = ended | (token == eos)`, and leave the loop if "
-        "`ended.all()`. `with model.evaluating(network):` stands around all of it.",
+        "`ended.all()`. `with model.evaluating(network):` goes around all of it.",
     ],
 )
 def greedy(network: nn.Module, source_ids: Tensor, bos: int, eos: int, max_length: int) -> Tensor:
@@ -127,28 +127,29 @@ def greedy(network: nn.Module, source_ids: Tensor, bos: int, eos: int, max_lengt
 greedy.mistake(
     "the next token is read at the first position",
     edits=[("source_ids)[:, -1]", "source_ids)[:, 0]")],
-    observed="The first token comes out again and again: position 0 always scores the token "
-    "behind `bos`.",
+    observed="The first token comes out again and again: position 0 always scores the token after "
+    "`bos`.",
     change="Read the last position, `logits[:, -1]`.",
 )
 greedy.mistake(
     "tokens follow the end of a sentence",
     edits=[(".masked_fill(ended, network.config.pad_id)", "")],
-    observed="A short row goes on with words behind `eos` while a longer one is still at work.",
+    observed="A short row goes on with words after `eos` while a longer one is still being "
+    "translated.",
     change="Fill rows that have ended: `token.masked_fill(ended, network.config.pad_id)`.",
 )
 greedy.mistake(
     "the end token stops nothing",
     edits=[("ended | (token == eos)", "ended")],
-    observed="Every row has `max_length` tokens, with words behind `eos`.",
+    observed="Every row has `max_length` tokens, with words after `eos`.",
     change="Remember which rows have produced `eos`, fill them with padding from then on, and stop "
     "when all have.",
 )
 greedy.mistake(
     "the loop goes on when all rows have ended",
     edits=[("ended.all()", "False")],
-    observed="The result is right and then filled with padding up to `max_length`: as many passes "
-    "through the decoder for nothing.",
+    observed="The result is right and then filled with padding up to `max_length`, with as many "
+    "passes through the decoder for nothing.",
     change="Leave the loop when `ended.all()`.",
 )
 greedy.mistake(
@@ -160,8 +161,8 @@ greedy.mistake(
 greedy.mistake(
     "only the first row's end counts",
     edits=[("ended.all()", "ended[0]")],
-    observed="The loop stops when row 0 has ended: longer rows are cut off, and behind shorter "
-    "ones it goes on too long.",
+    observed="The loop stops when row 0 has ended: longer rows are cut off, and after shorter ones "
+    "it goes on too long.",
     change="Ask all rows: `ended.all()`.",
 )
 greedy.mistake(
@@ -192,7 +193,7 @@ greedy.mistake(
 greedy.mistake(
     "the end token itself is replaced by padding",
     edits=[("token[:, None]", "token.masked_fill(token == eos, network.config.pad_id)[:, None]")],
-    observed="No row shows where it ended by itself and where `max_length` cut it.",
+    observed="No row shows whether it ended by itself or `max_length` cut it off.",
     change="Mark a row as ended only after its `eos` has been appended.",
 )
 greedy.mistake(
@@ -217,14 +218,14 @@ greedy.mistake(
 greedy.mistake(
     "the target begins with the end token",
     edits=[("1), bos)", "1), eos)")],
-    observed="All words differ from those wanted: the network learned to begin behind `bos`.",
+    observed="All words differ from those wanted: the network learned to begin after `bos`.",
     change="Begin with `bos`.",
 )
 greedy.mistake(
     "the decoder reads only the newest token",
     edits=[("decode(target,", "decode(target[:, -1:],")],
-    observed="The first word is right. From then on the network believes that it stands at the "
-    "first position: without a cache it needs the whole target so far.",
+    observed="The first word is right. From then on the network believes that it is at the first "
+    "position: without a cache it needs the whole target so far.",
     change="Give `network.decode` all tokens, `bos` included.",
 )
 greedy.mistake(

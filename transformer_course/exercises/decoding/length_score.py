@@ -50,7 +50,7 @@ length_score.mistake(
     "GNMT's penalty multiplies",
     edits=[("else (", "else 1 / (")],
     observed="The mean is right. With `alpha` long hypotheses get lower scores still, as if its "
-    "sign were turned.",
+    "sign were reversed.",
     change="Divide the log-probability by `((5 + length) / 6) ** alpha`.",
 )
 length_score.mistake(
@@ -92,8 +92,8 @@ length_score.mistake(
 length_score.mistake(
     "brackets are missing: the power of 6 divides once more",
     edits=[("((5 + length) / 6)", "((5 + length) * 6)")],
-    observed="With `alpha=0` all is right, else it is not: `score / a / b` divides by `a` and by "
-    "`b`. The 6 was to make the penalty smaller.",
+    observed="With `alpha=0` all is right, otherwise not: `score / a / b` divides by `a` and by "
+    "`b`. The 6 is there to make the penalty smaller.",
     change="Write `((5 + length) / 6) ** alpha`, with brackets around the whole fraction.",
 )
 length_score.mistake(
@@ -155,7 +155,8 @@ length_score.mistake(
 length_score.mistake(
     "the penalty is rounded down",
     edits=[("(5 + length) / 6", "(5 + length) // 6")],
-    observed="Lengths of 2 to 6 tokens get the penalty 1: `//` drops what is behind the point.",
+    observed="Lengths of 2 to 6 tokens get the penalty 1: `//` drops what comes after the decimal "
+    "point.",
     change="Divide with `/`.",
 )
 length_score.mistake(
@@ -196,14 +197,14 @@ length_score.mistake(
     change="Use `((5 + length) / 6) ** alpha`.",
 )
 length_score.mistake(
-    "brackets are missing: 1 is added behind the division",
+    "brackets are missing: 1 is added after the division",
     edits=[("(5 + length) / 6", "(5 + length) / 5 + 1")],
     observed="A single token has the penalty 2.2 at `alpha=1`; it should be 1. In "
     "`(5 + length) / 5 + 1` Python divides before it adds.",
     change="Write `(5 + 1)` in brackets, or 6.",
 )
 length_score.mistake(
-    "the exponent stands outside the fraction of both",
+    "the exponent applies to the whole quotient",
     edits=[
         ("((5 + length) / 6) ** alpha", "((5 + length) / 6)"),
         (

@@ -82,8 +82,8 @@ next_token_probabilities.mistake(
 next_token_probabilities.mistake(
     "the temperature is not used",
     edits=[("logits / temperature", "logits")],
-    observed="Temperature 0.5 and temperature 1 give the same probabilities. They do so too if you "
-    "divide after the softmax and then renormalise.",
+    observed="Temperature 0.5 and temperature 1 give the same probabilities. That also happens if "
+    "you divide after the softmax and then renormalise.",
     change="Divide the logits by the temperature, before the softmax.",
 )
 next_token_probabilities.mistake(
@@ -141,7 +141,7 @@ next_token_probabilities.mistake(
     "top-k keeps one token too many",
     edits=[("topk(top_k,", "topk(top_k + 1,")],
     observed="With `top_k=2` three tokens are left.",
-    change="The k-th largest stands at place k - 1: `logits.topk(top_k, dim=-1).values[:, -1:]`.",
+    change="The k-th largest is at place k - 1: `logits.topk(top_k, dim=-1).values[:, -1:]`.",
 )
 next_token_probabilities.mistake(
     "top-k keeps the least probable tokens",
@@ -226,7 +226,7 @@ next_token_probabilities.mistake(
         ("torch.zeros_like(ordered).scatter(-1, places, ordered)", "ordered"),
     ],
     observed="The first tokens of the vocabulary stay and the last ones go, however probable they "
-    "are: your mask stands in sorted order, the probabilities do not.",
+    "are: your mask is in sorted order, the probabilities are not.",
     change="Mask the sorted probabilities, then put them back with `scatter`.",
 )
 next_token_probabilities.mistake(
@@ -249,13 +249,13 @@ next_token_probabilities.mistake(
     "with `top_k` the nucleus is skipped",
     edits=[("if top_p is not None", "if top_p is not None and top_k is None")],
     observed="Each filter is right alone. With both, only top-k acts.",
-    change="Use two `if`s: the second filter is no `elif` or `else` of the first.",
+    change="Use two `if`s: the second filter is not an `elif` or `else` of the first.",
 )
 next_token_probabilities.mistake(
     "with `top_p` top-k is skipped",
     edits=[("if top_k is not None", "if top_k is not None and top_p is None")],
     observed="Each filter is right alone. With both, only the nucleus acts.",
-    change="Use two `if`s: the second filter is no `elif` or `else` of the first.",
+    change="Use two `if`s: the second filter is not an `elif` or `else` of the first.",
 )
 next_token_probabilities.mistake(
     "the softmax runs over the sentences",

@@ -113,7 +113,7 @@ _LAYERS = [
     _Layer("a little of the mean added", lambda x: x + 0.05 * x.mean(dim=1, keepdim=True)),
     _Layer("the mean over all positions at the first one", _first_averages),
     _Layer("the mean over all positions at the last one", _last_averages),
-    _Layer("self-attention with layer norm behind it", _normalised_attention),
+    _Layer("self-attention with layer norm after it", _normalised_attention),
     _Layer("the mean over all positions subtracted", lambda x: x - x.mean(dim=1, keepdim=True)),
     _Layer("a convolution of width 3", lambda x: _convolution(x, 3)),
     _Layer("a linear layer to another width", lambda x: F.linear(x, vectors(3, 4).to(x))),
@@ -253,9 +253,9 @@ acts_per_position.mistake(
 acts_per_position.mistake(
     "shapes that differ are compared",
     edits=[("together[:, [position]]", "together[:, position]")],
-    observed="A batch of one sentence is judged rightly, but of two or more only a layer passes "
-    "that never changes its output: (batch, 1, width) beside (batch, width) is stretched, and each "
-    "sentence meets every other one.",
+    observed="A batch of one sentence is judged correctly, but with two or more only a layer that "
+    "never changes its output passes: (batch, 1, width) beside (batch, width) is stretched, and "
+    "each sentence meets every other one.",
     change="Take the position in the same way on both sides: `[:, [i]]` keeps the axis, `[:, i]` "
     "drops it.",
 )
@@ -386,10 +386,10 @@ acts_per_position.mistake(
         ("layer(x[:, [position]])", "_gradient_elsewhere(layer, x, position)"),
         ("together[:, [position]]", "torch.tensor(0.0)"),
     ],
-    observed="Self-attention with a layer norm behind it passes your test: normalised numbers "
+    observed="Self-attention with a layer norm after it passes your test: normalised numbers "
     "always sum to 0, so their sum has no gradient. Nor does a gradient show whether all positions "
     "are treated alike.",
-    change="Compare outputs, or weigh the numbers differently before you sum; and test, too, that "
+    change="Compare outputs, or weigh the numbers differently before you sum; and also test that "
     "all positions are treated alike.",
 )
 acts_per_position.mistake(
@@ -397,35 +397,35 @@ acts_per_position.mistake(
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[3]")],
     observed="A layer that swaps the first two positions passes your test, and so does one with "
     "other weights at each position; a sentence of three words stops it.",
-    change="Change every position in turn. Then test, too, that all positions are treated alike.",
+    change="Change every position in turn. Then also test that all positions are treated alike.",
 )
 acts_per_position.mistake(
     "only the position in the middle is changed",
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[x.shape[1] // 2]")],
     observed="A layer that swaps the first two positions passes your test, and so does one with "
     "other weights at each position.",
-    change="Change every position in turn. Then test, too, that all positions are treated alike.",
+    change="Change every position in turn. Then also test that all positions are treated alike.",
 )
 acts_per_position.mistake(
     "only the first position is changed",
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "range(1)")],
-    observed="A layer that adds the next position to each passes your test, because none has the "
-    "first one as its next; so does one with other weights at each position.",
-    change="Change every position in turn. Then test, too, that all positions are treated alike.",
+    observed="A layer that adds the next position to each passes your test, because no position "
+    "has the first one as its next; so does one with other weights at each position.",
+    change="Change every position in turn. Then also test that all positions are treated alike.",
 )
 acts_per_position.mistake(
     "only the last position is changed",
     edits=[*_LOOKS_ELSEWHERE, ("range(x.shape[1])", "[x.shape[1] - 1]")],
     observed="The mean over the positions so far passes your test, because only the last output "
     "sees the last position; so does a layer with other weights at each position.",
-    change="Change every position in turn. Then test, too, that all positions are treated alike.",
+    change="Change every position in turn. Then also test that all positions are treated alike.",
 )
 acts_per_position.mistake(
     "only two positions change places",
     edits=_in_order("[1, 0, *range(2, x.shape[1])]"),
     observed="A layer that swaps the first two positions passes your test, and so does one that "
     "treats the last position in another way; self-attention does as well.",
-    change="Let every position take part. Then test, too, whether other positions matter.",
+    change="Let every position take part. Then also test whether other positions matter.",
 )
 acts_per_position.mistake(
     "only two positions are compared with each other",
@@ -446,7 +446,7 @@ acts_per_position.mistake(
     "only another order is tried, and that one is the reverse",
     edits=_in_order("[*reversed(range(x.shape[1]))]"),
     observed="A layer that reverses the positions passes your test; so does self-attention.",
-    change="Use an order that is not its own reverse, such as `torch.randperm`. Then test, too, "
+    change="Use an order that is not its own reverse, such as `torch.randperm`. Then also test "
     "whether other positions matter.",
 )
 acts_per_position.mistake(

@@ -23,7 +23,7 @@ def _equal_vectors_equal_outputs(value: Tensor, case: Case) -> bool:
 
 
 def _bends(value: Tensor, case: Case) -> bool:
-    """Whether the positions, which hold a, b, a + b and 0, show that it is no affine map."""
+    """Whether the positions, which hold a, b, a + b and 0, show that it is not an affine map."""
     a, b, both, nothing = value.unbind(1)[:4]
     return not torch.allclose(both + nothing, a + b, atol=1e-4)
 
@@ -60,10 +60,10 @@ def _two_and_their_sum(a: Tensor, b: Tensor) -> Tensor:
     ],
     properties=[
         Property(
-            "equal vectors get equal outputs, wherever they stand", _equal_vectors_equal_outputs
+            "equal vectors get equal outputs, wherever they are", _equal_vectors_equal_outputs
         ),
         Property(
-            "it is no affine map: f(a + b) + f(0) differs from f(a) + f(b)",
+            "it is not an affine map: f(a + b) + f(0) differs from f(a) + f(b)",
             _bends,
         ),
     ],
@@ -188,7 +188,8 @@ FeedForward.mistake(
             "(nn.functional.dropout(self.expand(x).relu(), 0.1, self.training)",
         )
     ],
-    observed="In eval mode all is right, but in training mode a tenth of the hidden units is 0.",
+    observed="In eval mode everything is right, but in training mode a tenth of the hidden units "
+    "is 0.",
     change="Leave it out: formula (1) has none. The layer around it, in lesson 5, drops.",
 )
 FeedForward.mistake(
@@ -200,7 +201,7 @@ FeedForward.mistake(
             "lambda layer, _, y: nn.functional.dropout(y, 0.1, layer.training))",
         )
     ],
-    observed="In eval mode all is right, but in training mode a tenth of your output is 0.",
+    observed="In eval mode everything is right, but in training mode a tenth of your output is 0.",
     change="Leave it out: formula (1) has none. The layer around it, in lesson 5, drops.",
 )
 FeedForward.mistake(
@@ -219,19 +220,19 @@ FeedForward.mistake(
     "the activation is GELU instead of ReLU",
     edits=[("(self.expand(x).relu()", "(nn.functional.gelu(self.expand(x))")],
     observed="Small negative numbers in between are not set to 0.",
-    change="Use `.relu()` here; GELU is what many later models took.",
+    change="Use `.relu()` here; GELU is what many later models use.",
 )
 FeedForward.mistake(
     "the activation is a sigmoid instead of ReLU",
     edits=[("relu()", "sigmoid()")],
-    observed="What stands in between lies between 0 and 1: large numbers are cut off.",
+    observed="The hidden numbers lie between 0 and 1: large numbers are cut off.",
     change="Use `.relu()`.",
 )
 FeedForward.mistake(
     "the ReLU keeps the negative numbers",
     edits=[("relu()", "clamp(max=0)")],
     observed="The positive numbers in between became 0; the negative ones should.",
-    change="ReLU is the larger one of a number and 0: `.relu()` or `.clamp(min=0)`.",
+    change="ReLU is the larger of a number and 0: `.relu()` or `.clamp(min=0)`.",
 )
 FeedForward.mistake(
     "the activation is a leaky ReLU",
@@ -242,19 +243,19 @@ FeedForward.mistake(
 FeedForward.mistake(
     "the activation is ReLU6",
     edits=[("relu()", "clamp(0, 6)")],
-    observed="What stands in between is never larger than 6.",
+    observed="The hidden numbers are never larger than 6.",
     change="Use `.relu()`, which leaves large numbers alone.",
 )
 FeedForward.mistake(
     "the activation is SiLU instead of ReLU",
     edits=[("(self.expand(x).relu()", "(nn.functional.silu(self.expand(x))")],
     observed="Small negative numbers in between are not set to 0.",
-    change="Use `.relu()` here; SiLU is what many later models took.",
+    change="Use `.relu()` here; SiLU is what many later models use.",
 )
 FeedForward.mistake(
     "the activation is tanh instead of ReLU",
     edits=[("relu()", "tanh()")],
-    observed="What stands in between lies between -1 and 1: large numbers are cut off.",
+    observed="The hidden numbers lie between -1 and 1: large numbers are cut off.",
     change="Use `.relu()`.",
 )
 FeedForward.mistake(
@@ -274,7 +275,7 @@ FeedForward.mistake(
     edits=[("relu()", "amax(dim=0)")],
     observed="`contract` gets one hidden vector for each position, whatever the number of "
     "sentences.",
-    change="max(0, h) is the larger one of 0 and each number: `h.relu()` or `h.clamp(min=0)`.",
+    change="max(0, h) is the larger of 0 and each number: `h.relu()` or `h.clamp(min=0)`.",
 )
 FeedForward.mistake(
     "no gradient reaches the first layer",
@@ -293,8 +294,8 @@ FeedForward.mistake(
         ("return self.contract(", "return self.layer_norm(x + self.contract("),
         (".relu())", ".relu()))"),
     ],
-    observed="x is added, the sum is normalised, and `layer_norm.weight` and `layer_norm.bias` "
-    "are parameters too many.",
+    observed="x is added, the sum is normalised, and `layer_norm.weight` and `layer_norm.bias` are "
+    "two parameters too many.",
     change="Return what the second layer gives; lesson 5 puts both around it.",
 )
 FeedForward.mistake(
@@ -318,7 +319,7 @@ FeedForward.mistake(
         (".relu())", ".relu()).transpose(1, 2)"),
     ],
     observed="`expand.weight` has a third axis of length 3: each position sees the one before it "
-    "and the one behind it.",
+    "and the one after it.",
     change="Use `nn.Linear`, which works on each position alone.",
 )
 FeedForward.shares(

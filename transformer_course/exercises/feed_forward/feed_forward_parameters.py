@@ -158,7 +158,7 @@ feed_forward_parameters.mistake(
     "a layer norm is counted too",
     edits=[("return expand", "return 2 * d_model + expand")],
     observed="You count 2 * d_model too many: a gain and a bias.",
-    change="The norm is no part of this network; lesson 5 puts it around it.",
+    change="The norm is not part of this network; lesson 5 puts it around it.",
 )
 feed_forward_parameters.mistake(
     "each layer gets both biases",

@@ -134,16 +134,16 @@ DecoderLayer.mistake(
         ("(y, y, target_mask)", "(y, y, source_mask)"),
         ("(y, memory, source_mask)", "(y, memory, target_mask)"),
     ],
-    observed="They do not fit if source and target differ in length. If they do not differ, "
-    "nothing stops, and earlier positions change when the last one does.",
+    observed="They do not fit if source and target differ in length. If they do not, there is no "
+    "error, and earlier positions change when the last one does.",
     change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
     unless=r"def forward\([^)]*target_mask[^)]*source_mask",
 )
 DecoderLayer.mistake(
     "forward takes the masks in the wrong order",
     body=_MasksInOtherOrder,
-    observed="Your `forward` takes the target's mask first. Whoever calls it gives the source's "
-    "first, so each mask is used for the other.",
+    observed="Your `forward` takes the target's mask first. The caller gives the source's first, "
+    "so each mask is used in place of the other.",
     change="Write `def forward(self, x, memory, source_mask=None, target_mask=None)`.",
     unless=r"(?s)\A(?!.*def forward\([^)]*target_mask[^)]*source_mask)",
 )
@@ -266,7 +266,7 @@ DecoderLayer.mistake(
         ("self.add_norm_cross_attention(", "self.add_norm_feed_forward("),
         ("return self.add_norm_feed_forward(", "return self.add_norm_cross_attention("),
     ],
-    observed="Each of the two sub-layers stands inside the AddNorm that bears the other's name.",
+    observed="Each of the two sub-layers is inside the AddNorm that is named after the other.",
     change="Put the cross-attention into `self.add_norm_cross_attention`, the feed-forward network "
     "into `self.add_norm_feed_forward`.",
 )
@@ -276,7 +276,7 @@ DecoderLayer.mistake(
         ("x = self.add_norm_self_attention(", "x = self.add_norm_cross_attention("),
         ("x = self.add_norm_cross_attention(", "x = self.add_norm_self_attention("),
     ],
-    observed="Each of the two attentions stands inside the AddNorm that bears the other's name.",
+    observed="Each of the two attentions is inside the AddNorm that is named after the other.",
     change="Put the self-attention into `self.add_norm_self_attention`, the cross-attention into "
     "`self.add_norm_cross_attention`.",
 )
@@ -386,7 +386,7 @@ DecoderLayer.mistake(
             "self.add_norm_cross_attention.dropout(self.cross_attention(y, memory, source_mask))",
         )
     ],
-    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    observed="In eval mode everything is right, but in training mode a second dropout acts on it.",
     change="Leave your dropout out: each AddNorm has one.",
 )
 DecoderLayer.shares(

@@ -151,7 +151,8 @@ Encoder.mistake(
     edits=[("own.LayerNorm(d_model) if norm_first else nn.Identity()", "own.LayerNorm(d_model)")],
     observed="With norm_first=False the last layer has normalised already, and your `norm` "
     "follows it.",
-    change="Make it depend: `own.LayerNorm(d_model) if norm_first else nn.Identity()`.",
+    change="Let it depend on norm_first: `own.LayerNorm(d_model) if norm_first else "
+    "nn.Identity()`.",
 )
 Encoder.mistake(
     "the final norm is built even where it is not used",
@@ -184,7 +185,7 @@ Encoder.mistake(
         ("return self.norm(x)", "return x"),
     ],
     observed="With norm_first=True the residual stream is normalised between the layers.",
-    change="Move it behind the loop: one norm, after the last layer.",
+    change="Move it after the loop: one norm, after the last layer.",
 )
 Encoder.mistake(
     "the final norm comes before the first layer",
@@ -193,7 +194,7 @@ Encoder.mistake(
         ("return self.norm(x)", "return x"),
     ],
     observed="With norm_first=True what comes out of the last layer is not normalised.",
-    change="Apply it last: norm_first speaks of the norms inside the layers.",
+    change="Apply it last: norm_first is about the norms inside the layers.",
 )
 Encoder.mistake(
     "no layer gets the mask",
@@ -237,8 +238,7 @@ Encoder.mistake(
 Encoder.mistake(
     "the loop ends after the first layer",
     edits=[("\n        return self.norm", "\n            return self.norm")],
-    observed="Only the first layer has an influence on the result: `return` stands inside the "
-    "loop.",
+    observed="Only the first layer has an influence on the result: `return` is inside the loop.",
     change="Indent `return` like `for`, so that it comes after the loop.",
 )
 Encoder.mistake(
@@ -254,7 +254,7 @@ Encoder.mistake(
     change="Go through all of them, from number 0: `for layer in self.layers`.",
 )
 Encoder.mistake(
-    "the layers are gone through from the last to the first",
+    "the layers are called from the last to the first",
     edits=[("for layer in self.layers", "for layer in reversed(self.layers)")],
     observed="All layers are used, but in the wrong order: `x` meets the last one first.",
     change="Go through them in their order: `for layer in self.layers`.",
@@ -299,8 +299,8 @@ Encoder.mistake(
         ("self.norm = own", "self.dropout = nn.Dropout(dropout)\n        self.norm = own"),
         ("for layer in", "x = self.dropout(x)\n        for layer in"),
     ],
-    observed="In eval mode all is right, but in training mode a dropout acts on `x` before the "
-    "first layer.",
+    observed="In eval mode everything is right, but in training mode a dropout acts on `x` before "
+    "the first layer.",
     change="Leave it out: the layers drop what their sub-layers return, and the embeddings have a "
     "dropout of their own.",
 )
@@ -310,7 +310,7 @@ Encoder.mistake(
         ("self.norm = own", "self.dropout = nn.Dropout(dropout)\n        self.norm = own"),
         ("return self.norm(x)", "return self.dropout(self.norm(x))"),
     ],
-    observed="In eval mode all is right, but in training mode a dropout acts on the result.",
+    observed="In eval mode everything is right, but in training mode a dropout acts on the result.",
     change="Leave it out: the layers drop what their sub-layers return.",
 )
 Encoder.shares(

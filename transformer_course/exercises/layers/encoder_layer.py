@@ -151,8 +151,8 @@ EncoderLayer.mistake(
         ("self.add_norm_attention(", "self.add_norm_feed_forward("),
         ("return self.add_norm_feed_forward(", "return self.add_norm_attention("),
     ],
-    observed="Each sub-layer stands inside the AddNorm that bears the other's name: trained "
-    "weights would end up in the wrong place.",
+    observed="Each sub-layer is inside the AddNorm that is named after the other: trained weights "
+    "would end up in the wrong place.",
     change="Put the attention into `self.add_norm_attention`, the feed-forward network into "
     "`self.add_norm_feed_forward`.",
 )
@@ -353,7 +353,7 @@ EncoderLayer.mistake(
             "x, lambda y: self.add_norm_feed_forward.dropout(self.feed_forward(y)))",
         ),
     ],
-    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    observed="In eval mode everything is right, but in training mode a second dropout acts on it.",
     change="Leave your dropout out: each AddNorm has one.",
 )
 EncoderLayer.mistake(
@@ -364,7 +364,7 @@ EncoderLayer.mistake(
             "self.add_norm_attention.dropout(self.self_attention(y, y, source_mask))",
         )
     ],
-    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    observed="In eval mode everything is right, but in training mode a second dropout acts on it.",
     change="Leave your dropout out: each AddNorm has one.",
 )
 EncoderLayer.mistake(
@@ -375,7 +375,7 @@ EncoderLayer.mistake(
             "x, lambda y: self.add_norm_feed_forward.dropout(self.feed_forward(y)))",
         )
     ],
-    observed="In eval mode all is right, but in training mode a second dropout acts on it.",
+    observed="In eval mode everything is right, but in training mode a second dropout acts on it.",
     change="Leave your dropout out: each AddNorm has one.",
 )
 EncoderLayer.mistake(
@@ -387,7 +387,8 @@ EncoderLayer.mistake(
             "self.feed_forward)\n        return self.add_norm_feed_forward.dropout(x)",
         ),
     ],
-    observed="In eval mode all is right, but in training mode a dropout acts on the stream itself.",
+    observed="In eval mode everything is right, but in training mode a dropout acts on the stream "
+    "itself.",
     change="Leave it out: each AddNorm has a dropout for what its sub-layer returns.",
 )
 EncoderLayer.mistake(

@@ -94,7 +94,7 @@ layer_norm.mistake(
 layer_norm.mistake(
     "eps is a fixed number",
     edits=[("variance + eps", "variance + 1e-5")],
-    observed="All is right with eps = 0.00001, but eps = 0.1 changes nothing.",
+    observed="Everything is right with eps = 0.00001, but eps = 0.1 changes nothing.",
     change="Use the argument `eps`, not 1e-5; hand it on if you call torch's own layer norm.",
 )
 layer_norm.mistake(
@@ -205,7 +205,7 @@ layer_norm.mistake(
 layer_norm.mistake(
     "normalised over positions and features together",
     edits=[("mean(dim=-1", "mean(dim=(1, 2)"), ("var(dim=-1", "var(dim=(1, 2)")],
-    observed="Each sentence has mean 0, its single vectors have not: one word's vector depends "
+    observed="Each sentence has mean 0, but its single vectors do not: one word's vector depends "
     "on the other words.",
     change="Use `dim=-1`, the features alone.",
 )
@@ -268,7 +268,8 @@ layer_norm.mistake(
 layer_norm.mistake(
     "the default of eps is 1e-6 instead of 1e-5",
     edits=[("eps: float = 1e-5", "eps: float = 1e-6")],
-    observed="All is right where eps is given, but without it small vectors come out too large.",
+    observed="Everything is right where eps is given, but without it small vectors come out too "
+    "large.",
     change="Write `eps=1e-5` into the first line.",
 )
 layer_norm.mistake(

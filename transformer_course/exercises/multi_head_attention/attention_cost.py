@@ -245,7 +245,7 @@ attention_cost.mistake(
 attention_cost.mistake(
     "three projections act on the query's positions",
     edits=[("2 * (query + key)", "(3 * query + key)")],
-    observed="With as many queries as keys all is right, else it is not.",
+    observed="With as many queries as keys all is right, otherwise not.",
     change="The query's positions are projected twice, before and after; keys and values come from "
     "the memory's.",
 )

@@ -138,7 +138,7 @@ merge_heads.mistake(
     edits=[("pieces.flatten(2)", "pieces.reshape(x.shape[0], x.shape[1], -1)")],
     observed="The argument has shape (batch, heads, length, d_k). Your result has as many "
     "positions as there are heads.",
-    change="`batch, heads, length, d_k = x.shape` stands before the transpose.",
+    change="`batch, heads, length, d_k = x.shape` has to come before the transpose.",
 )
 merge_heads.mistake(
     "the last two axes are swapped, then the final shape is asked for",

@@ -64,7 +64,7 @@ def _depends_on_sight_alone(value: Tensor, case: Case) -> bool:
             construct=(12, 2),
         ),
         Case(
-            # The same questions to the same memory, which the second time stands in reverse.
+            # The same questions to the same memory, which is in reverse the second time.
             (_WORDS.expand(3, -1, -1), torch.cat([_WORDS + 1, _WORDS.flip(1) + 1, _WORDS**2])),
             construct=(8, 4),
         ),

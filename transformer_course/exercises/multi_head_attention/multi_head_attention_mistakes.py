@@ -1,4 +1,4 @@
-"""The rarer mistakes in multi-head attention; the commonest stand with the exercise."""
+"""The rarer mistakes in multi-head attention; the commonest are with the exercise."""
 
 from transformer_course.exercises.multi_head_attention.multi_head_attention import (
     MultiHeadAttention,
@@ -19,7 +19,7 @@ MultiHeadAttention.mistake(
     change="Use `transpose(1, 2)` after `view` when splitting, and before joining when merging.",
 )
 MultiHeadAttention.mistake(
-    "the heads stand behind the length when they attend",
+    "the heads come after the length when they attend",
     edits=[(".transpose(1, 2)", "")],
     observed="After the split the shape is (batch, length, heads, d_k). Attention works on the "
     "last two axes, so the heads of one position attend to each other.",
@@ -96,7 +96,7 @@ MultiHeadAttention.mistake(
             "self.value_projection(memory).view(q.transpose(1, 2).shape).transpose(1, 2)",
         ),
     ],
-    observed="All is right until `memory` has another length than `query`.",
+    observed="Everything is right until `memory` has another length than `query`.",
     change="Take the length of each tensor from itself: `memory.shape[1]` for keys and values.",
 )
 MultiHeadAttention.mistake(
@@ -170,8 +170,8 @@ MultiHeadAttention.mistake(
         )
     ],
     observed="A position never attends to later ones, whatever the mask says, and without a mask.",
-    change="Leave out `is_causal=True` and `own.causal_mask`: who calls the module says with "
-    "`mask` what may be seen.",
+    change="Leave out `is_causal=True` and `own.causal_mask`: the caller says with `mask` what may "
+    "be seen.",
 )
 MultiHeadAttention.mistake(
     "attention is causal where there is no mask",
@@ -182,7 +182,8 @@ MultiHeadAttention.mistake(
             "        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n",
         )
     ],
-    observed="With a mask all is right. Without one, a position does not attend to later ones.",
+    observed="With a mask everything is right. Without one, a position does not attend to later "
+    "ones.",
     change="No mask means that everything may be seen: leave out `is_causal`.",
 )
 MultiHeadAttention.mistake(
@@ -195,9 +196,9 @@ MultiHeadAttention.mistake(
 MultiHeadAttention.mistake(
     "the mask loses its axis for the heads",
     edits=[("lowest = torch", "mask = mask.squeeze(1)\n        lowest = torch")],
-    observed="A mask of shape (batch, query, key) lines up with (heads, query, key) of the "
-    "scores: sentence 1's mask acts on head 1. torch complains only where there are more heads "
-    "than sentences, or fewer.",
+    observed="A mask of shape (batch, query, key) lines up with (heads, query, key) of the scores: "
+    "sentence 1's mask acts on head 1. torch complains only where there are not as many heads as "
+    "sentences.",
     change="Leave the mask as it is, (batch, 1, query, key); one of three axes needs "
     "`mask.unsqueeze(1)`.",
 )

@@ -116,7 +116,7 @@ split_heads.mistake(
 )
 split_heads.mistake(
     "the number of heads and the width of a head are exchanged",
-    # `movedim` does what `transpose` does. It stands here because with other axes swapped as well
+    # `movedim` does what `transpose` does. It is here because with other axes swapped as well
     # this is the features dealt out in turn, which is then the likelier mistake.
     edits=[("heads, d_model // heads).transpose(1, 2)", "d_model // heads, heads).movedim(2, 1)")],
     observed="With d_model = 8 and 4 heads you return 2 heads of width 4.",
@@ -134,7 +134,7 @@ split_heads.mistake(
     "the pieces are not joined into one tensor",
     edits=[(".transpose(1, 2)", ".unbind(2)")],
     observed="You return several tensors, each of shape (batch, length, d_k).",
-    change="Join them along a new axis behind the batch: `torch.stack(pieces, dim=1)`.",
+    change="Join them along a new axis after the batch: `torch.stack(pieces, dim=1)`.",
 )
 split_heads.mistake(
     "the length is cut instead of the vectors",
@@ -192,7 +192,8 @@ split_heads.mistake(
 split_heads.mistake(
     "the width of a head is 64, as in the paper",
     edits=[("length, heads, d_model // heads", "-1, heads, 64")],
-    observed="Vectors narrower than 64 cannot be cut so, and wider ones only if it happens to fit.",
+    observed="Vectors narrower than 64 cannot be cut like that, and wider ones only if 64 happens "
+    "to fit.",
     change="Compute the width: `d_model // heads`.",
 )
 split_heads.mistake(
@@ -200,7 +201,7 @@ split_heads.mistake(
     # Instead of the width of a head; the pieces are not moved before the length either.
     edits=[("heads, d_model // heads).transpose(1, 2)", "d_model // heads, heads)")],
     observed="With d_model = 8 and 4 heads the pieces are 4 numbers wide, and there are 2 of them; "
-    "they stand behind the length.",
+    "they come after the length.",
     change="`torch.split` takes the size of a piece, `torch.chunk` the number of pieces. Then move "
     "the heads before the length.",
 )

@@ -71,7 +71,7 @@ _SPECIAL = '"<pad>", "<bos>", "<eos>", "<unk>", *words'
 build_vocabulary.mistake(
     "the special tokens are missing",
     edits=[(_SPECIAL, "*words")],
-    observed="The most frequent word has id 0, which is to be the padding's.",
+    observed="The most frequent word has id 0, which should be the padding's.",
     change='Begin the list with `"<pad>", "<bos>", "<eos>", "<unk>"`.',
 )
 build_vocabulary.mistake(
@@ -138,7 +138,7 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "the alphabet alone decides",
     edits=[("counts, key=lambda word: (-counts[word], word)", "counts")],
-    observed="The words stand in alphabetical order, however often they occur. A second `sort` "
+    observed="The words are in alphabetical order, however often they occur. A second `sort` "
     "undoes the first one, and a list that is just being sorted looks empty to its own `count`.",
     change="Count in a dictionary, and sort once, by the count first: "
     "`key=lambda word: (-counts[word], word)`.",
@@ -172,7 +172,7 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "the words are not sorted",
     edits=[("sorted(counts, key=lambda word: (-counts[word], word))", "[*counts]")],
-    observed="The words stand in the order in which they were met.",
+    observed="The words are in the order in which they were met.",
     change="Sort them: `sorted(counts, key=lambda word: (-counts[word], word))`.",
 )
 
@@ -208,7 +208,7 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "begin and end are counted as words of each sentence",
     edits=[("for word in sentence:", 'for word in ["<bos>", *sentence, "<eos>"]:')],
-    observed="`<bos>` and `<eos>` stand among the words, so their ids are not 1 and 2.",
+    observed="`<bos>` and `<eos>` are among the words, so their ids are not 1 and 2.",
     change="Count the words alone; the special tokens have their ids already.",
 )
 build_vocabulary.mistake(
@@ -267,7 +267,7 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "a word takes a place for each time it occurs",
     edits=[("sorted(counts", "sorted([word for sentence in sentences for word in sentence]")],
-    observed="Ids are skipped: in your list of tokens a frequent word stands several times, and "
+    observed="Ids are skipped: in your list of tokens a frequent word appears several times, and "
     "its last place counts.",
     change="Put each word into the list once: sort the keys of `counts`, or a `set`.",
 )
@@ -277,7 +277,7 @@ build_vocabulary.mistake(
         ("sorted(counts", "sorted([word for sentence in sentences for word in sentence]"),
         ("enumerate(tokens)", "reversed([*enumerate(tokens)])"),
     ],
-    observed="Ids are skipped: in your list of tokens a frequent word stands several times.",
+    observed="Ids are skipped: in your list of tokens a frequent word appears several times.",
     change="Put each word into the list once: sort the keys of `counts`, or a `set`.",
 )
 build_vocabulary.mistake(
@@ -296,6 +296,6 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "the counts are returned",
     edits=[("{token: number for number, token in enumerate(tokens)}", "counts")],
-    observed="Each word has the number of its occurrences, which other words have too.",
+    observed="Each word has its count, which other words may have too.",
     change="Return the number of its place in the list of tokens.",
 )

@@ -20,7 +20,7 @@ def _embedding_gradient(module: nn.Module, ids: Tensor) -> Tensor:
 
 
 def _fresh_vectors(module: nn.Module, ids: Tensor) -> dict[str, float | list[int]]:
-    """Look at initial vectors: mean and standard deviation, rounded, and where zeros stand."""
+    """Look at initial vectors: mean and standard deviation, rounded, and where the zeros are."""
     table = dict(module.named_parameters()).get("table.weight", torch.ones(1, 1))
     words = ids[1:]
     with torch.no_grad():
@@ -115,7 +115,7 @@ Embeddings.mistake(
     "divided by sqrt(d_model) instead of multiplied",
     edits=[("* math.sqrt", "/ math.sqrt")],
     observed="Your vectors are d_model times too short.",
-    change="Multiply by `math.sqrt(d_model)`; attention is where one divides by a root.",
+    change="Multiply by `math.sqrt(d_model)`; it is in attention that you divide by a root.",
 )
 Embeddings.mistake(
     "the root is that of the vocabulary's size",

@@ -68,7 +68,7 @@ class LearnedPositionalEncoding(nn.Module):
 LearnedPositionalEncoding.mistake(
     "the table does not learn",
     edits=[("self.encoding(position)", "self.encoding(position).detach()")],
-    observed="No gradient reaches `encoding.weight`: its vectors would stay for ever what they are "
+    observed="No gradient reaches `encoding.weight`: its vectors would stay for ever as they are "
     "at the start.",
     change="Leave out `.data`, `.detach()`, `torch.no_grad()` and `requires_grad = False`.",
 )

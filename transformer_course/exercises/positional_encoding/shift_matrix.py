@@ -74,7 +74,7 @@ shift_matrix.mistake(
     change="Put the minus before the lower left sine only.",
 )
 shift_matrix.mistake(
-    "the minus sign stands before a cosine",
+    "the minus sign is before a cosine",
     edits=[("-sin, cos]", "sin, -cos]")],
     observed="Offset 0 should change nothing, but your matrix then flips every second dimension.",
     change="Put the minus before the lower left sine: `[[cos, sin], [-sin, cos]]`.",
@@ -240,7 +240,7 @@ shift_matrix.shares(
     "the width is always taken as 512",
 )
 shift_matrix.mistake(
-    "the exponent stands without parentheses",
+    "the exponent has no parentheses",
     edits=[("(2 * i / d_model)", "2 * i / d_model")],
     observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",

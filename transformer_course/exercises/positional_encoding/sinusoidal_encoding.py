@@ -225,7 +225,7 @@ sinusoidal_encoding.shares(
     "the width is always taken as 512",
 )
 sinusoidal_encoding.mistake(
-    "the exponent stands without parentheses",
+    "the exponent has no parentheses",
     edits=[("(2 * i / d_model)", "2 * i / d_model")],
     observed="You divide by 10000 ** 2, multiply by i and divide by d_model: pair 0 stands still.",
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
@@ -253,7 +253,7 @@ sinusoidal_encoding.mistake(
     change="Leave row 0 as it is: position 0 is the first word.",
 )
 sinusoidal_encoding.mistake(
-    "pair i stands in columns i and i + 1, so that pairs overlap",
+    "pair i is in columns i and i + 1, so the pairs overlap",
     edits=[
         (
             "return encoding",
@@ -282,8 +282,8 @@ sinusoidal_encoding.mistake(
 sinusoidal_encoding.mistake(
     "the positions are not turned into a column",
     edits=[("[:, None]", "")],
-    observed="Positions and frequencies both lie in a row, so they are multiplied one by one, "
-    "which fits only where there are as many of both.",
+    observed="Positions and frequencies are both rows, so they are multiplied one by one, which "
+    "works only where there are as many of one as of the other.",
     change="Make the positions a column: `torch.arange(length)[:, None]`.",
 )
 sinusoidal_encoding.mistake(
@@ -292,7 +292,8 @@ sinusoidal_encoding.mistake(
         ("[:, None]", ""),
         ("return encoding", "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)"),
     ],
-    observed="They are multiplied one by one, which fits only where there are as many of both.",
+    observed="They are multiplied one by one, which works only where there are as many of one as "
+    "of the other.",
     change="Make the positions a column: `torch.arange(length)[:, None]`.",
 )
 sinusoidal_encoding.mistake(

@@ -125,8 +125,8 @@ wavelengths.mistake(
 wavelengths.mistake(
     "the longest wavelength comes first",
     edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).flip(0)")],
-    observed="Your numbers fall to 6.283; pair 0, the fastest, is to come first.",
-    change="Turn the order round.",
+    observed="Your numbers fall to 6.283; pair 0, the fastest, should come first.",
+    change="Reverse the order.",
 )
 wavelengths.mistake(
     "the fractions are cut off",
@@ -211,7 +211,7 @@ wavelengths.mistake(
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
 )
 wavelengths.mistake(
-    "the exponent stands without parentheses",
+    "the exponent has no parentheses",
     edits=[("10000.0 ** (2 * i / d_model)", "(10000.0 ** 2 * i / d_model)")],
     observed="You compute 10000 ** 2, times i, divided by d_model: the first wavelength is 0.",
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",

@@ -143,7 +143,7 @@ brevity_penalty.mistake(
 brevity_penalty.mistake(
     "the 1 is missing in the exponent",
     edits=[("1 - reference_length", "-reference_length")],
-    observed="A candidate that is hardly too short gets 0.37 at once; it should get almost 1.",
+    observed="A candidate that is only just too short gets 0.37 at once; it should get almost 1.",
     change="Use `math.exp(1 - ratio)`, which is 1 where the lengths are equal.",
 )
 brevity_penalty.mistake(
@@ -230,7 +230,7 @@ brevity_penalty.mistake(
     change="Return 0 for an empty candidate, before you divide.",
 )
 brevity_penalty.mistake(
-    "enough words get 0",
+    "a candidate with enough words gets 0",
     edits=[("return 1.0", "return 0.0")],
     observed="A candidate as long as the reference, or longer, gets 0, and so would its BLEU.",
     change="Return 1 where there is nothing to pay: the penalty is a factor.",

@@ -62,14 +62,14 @@ clipped_counts.mistake(
     "matches are not clipped",
     edits=[("min(count, theirs[ngram])", "count if ngram in theirs else 0")],
     observed='Seven times "the" counts as seven matches, though the reference has two.',
-    change="Count each n-gram at most as often as it stands in the reference: "
-    "`min(count, theirs[ngram])`.",
+    change="Count each n-gram at most as often as it occurs in the reference: `min(count, "
+    "theirs[ngram])`.",
 )
 clipped_counts.mistake(
     "each n-gram matches at most once",
     edits=[("min(count, theirs[ngram])", "(ngram in theirs)")],
     observed='Of seven times "the" one matches; the reference has two. A set forgets how often '
-    "something stands in it.",
+    "something occurs in it.",
     change="Count with a `Counter`, and take the smaller of the two counts.",
 )
 clipped_counts.mistake(
@@ -78,13 +78,13 @@ clipped_counts.mistake(
         ("min(count, theirs[ngram])", "(ngram in theirs)"),
         ("total = sum(mine.values())", "total = len(mine)"),
     ],
-    observed='Seven times "the" has one n-gram for you, not seven: it is counted in a set.',
+    observed='You count one n-gram in seven times "the", not seven, because you count in a set.',
     change="Use a `Counter` instead of a set; the total is the sum of its values.",
 )
 clipped_counts.mistake(
     "the total counts different n-grams only",
     edits=[("total = sum(mine.values())", "total = len(mine)")],
-    observed='Seven times "the" has one n-gram for you, not seven, and so more matches than '
+    observed='You count one n-gram in seven times "the", not seven, and so more matches than '
     "n-grams.",
     change="The total is `sum(mine.values())`, not `len(mine)`.",
 )
@@ -125,15 +125,15 @@ clipped_counts.mistake(
 clipped_counts.mistake(
     "the total can be negative",
     edits=[("total = sum(mine.values())", "total = len(candidate) - n + 1")],
-    observed="Two words have -1 four-grams for you: `len(candidate) - n + 1` is right only for "
+    observed="You count -1 four-grams in two words: `len(candidate) - n + 1` is right only for "
     "candidates that are long enough.",
     change="Use `max(0, len(candidate) - n + 1)`, or `sum(mine.values())`.",
 )
 clipped_counts.mistake(
     "a sentence without n-grams gets a total of 1",
     edits=[("total = sum(mine.values())", "total = max(1, sum(mine.values()))")],
-    observed="Two words have one four-gram for you; they have none.",
-    change="Return the total as it is, also where it is 0; whoever divides has to look.",
+    observed="You count one four-gram in two words; they have none.",
+    change="Return the total as it is, also where it is 0; whoever divides has to check.",
 )
 clipped_counts.mistake(
     "n-grams that the reference lacks are looked up",
@@ -158,7 +158,7 @@ for _side in ("candidate", "reference"):
 clipped_counts.mistake(
     "n-grams run over the end",
     edits=[("range(len(words) - n + 1)", "range(len(words))")],
-    observed="With every word an n-gram begins, so the last ones are shorter than n words.",
+    observed="You begin an n-gram at every word, so the last ones are shorter than n words.",
     change="Stop where n words are left: `range(len(words) - n + 1)`.",
 )
 clipped_counts.mistake(
@@ -196,8 +196,8 @@ clipped_counts.mistake(
             "combinations(words, n)",
         ),
     ],
-    observed="n = 1 is right. For n = 2 six words have 15 pairs for you; there are five bigrams.",
-    change="Take words that stand side by side: `tuple(words[start : start + n])`.",
+    observed="n = 1 is right. For n = 2 you count 15 pairs in six words; there are five bigrams.",
+    change="Take words that are side by side: `tuple(words[start : start + n])`.",
 )
 clipped_counts.mistake(
     "the words of an n-gram are joined without a blank",
@@ -230,10 +230,10 @@ clipped_counts.mistake(
     change="Use tuples of words in their order.",
 )
 clipped_counts.mistake(
-    "an n-gram must stand at the same place in both",
+    "an n-gram must be at the same place in both",
     edits=[("tuple(words", "(start, *words")],
     observed="A translation with one word too many at its beginning would have no matches at all.",
-    change="Compare the counts of the n-grams, wherever they stand.",
+    change="Compare the counts of the n-grams, wherever they are.",
 )
 clipped_counts.mistake(
     "capital letters are ignored",

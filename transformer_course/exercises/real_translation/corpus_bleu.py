@@ -131,7 +131,7 @@ corpus_bleu.mistake(
             "        counts = [((mine & theirs).total(), mine.total())]",
         )
     ],
-    observed='"a cat" counts as right where the cat stands in the reference of another sentence.',
+    observed='"a cat" counts as right where it occurs in the reference of another sentence.',
     change="Clip sentence by sentence, with `own.clipped_counts`; add up afterwards.",
 )
 corpus_bleu.mistake(
@@ -226,7 +226,7 @@ corpus_bleu.mistake(
 corpus_bleu.mistake(
     "the root is missing: the precisions are multiplied",
     edits=[("sum(logarithms) / max_n", "sum(logarithms)")],
-    observed="With max_n = 1 all is right; the larger max_n, the further you are too low.",
+    observed="With max_n = 1 everything is right; the larger max_n, the lower your result.",
     change="Divide the sum of the logarithms by `max_n`, which is the root of the product.",
 )
 corpus_bleu.mistake(
@@ -244,13 +244,13 @@ corpus_bleu.mistake(
 corpus_bleu.mistake(
     "the mean always divides by 4",
     edits=[("(logarithms) / max_n", "(logarithms) / 4")],
-    observed="With max_n = 4 all is right, with smaller ones BLEU comes out too high.",
+    observed="With max_n = 4 everything is right, with smaller ones BLEU comes out too high.",
     change="Divide the sum of the logarithms by `max_n`.",
 )
 corpus_bleu.mistake(
     "only n-grams of `max_n` words count",
     edits=[("range(1, max_n + 1)", "[max_n]"), ("(logarithms) / max_n", "(logarithms)")],
-    observed="With max_n = 1 all is right; else shorter n-grams have no effect.",
+    observed="With max_n = 1 everything is right; otherwise shorter n-grams have no effect.",
     change="Compute a precision for each n from 1 to `max_n`, and take their geometric mean.",
 )
 corpus_bleu.mistake(
@@ -277,8 +277,8 @@ corpus_bleu.mistake(
 corpus_bleu.mistake(
     "the counts are smoothed from bigrams on",
     edits=[("zip(*counts,", "zip(*counts, (n > 1, n > 1),")],
-    observed="With max_n = 1 all is right. A match and an n-gram are added to each count of longer "
-    "n-grams, so that no precision is 0.",
+    observed="With max_n = 1 everything is right. A match and an n-gram are added to each count of "
+    "longer n-grams, so that no precision is 0.",
     change="Divide the counts as they are.",
 )
 corpus_bleu.mistake(
@@ -293,8 +293,8 @@ corpus_bleu.mistake(
 corpus_bleu.mistake(
     "n-grams of n words weigh 1/2 to the power of n",
     edits=[("math.log(matches / total)", "math.log(matches / total) * 0.5**n * max_n")],
-    observed="With max_n = 1 you take the square root of the only precision. Some books weigh so; "
-    "formula (3) weighs all lengths alike.",
+    observed="With max_n = 1 you take the square root of the only precision. Some books weigh them "
+    "like that; formula (3) weighs all lengths alike.",
     change="Raise each precision to the power of `1 / max_n`.",
 )
 corpus_bleu.mistake(
@@ -321,7 +321,7 @@ corpus_bleu.mistake(
     "an n-gram matches at most once in a sentence",
     edits=[("min(count, theirs[ngram])", "(ngram in theirs)")],
     observed='The two "a" of "a man sees a cat" count as one match. A set forgets how often '
-    "something stands in it.",
+    "something occurs in it.",
     change="Use `own.clipped_counts`.",
 )
 corpus_bleu.mistake(

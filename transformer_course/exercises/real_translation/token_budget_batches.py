@@ -148,13 +148,13 @@ token_budget_batches.mistake(
     change="Walk through the pairs in the order of their lengths.",
 )
 token_budget_batches.mistake(
-    "only the source's length is sorted by",
+    "the pairs are sorted by the source's length only",
     edits=[("sum(lengths[number])", "lengths[number][0]")],
     observed="Where all sources have 4 tokens, short and long targets share a batch.",
     change="Sort by both lengths, such as their sum.",
 )
 token_budget_batches.mistake(
-    "only the target's length is sorted by",
+    "the pairs are sorted by the target's length only",
     edits=[("sum(lengths[number])", "lengths[number][1]")],
     observed="Where all targets have 4 tokens, short and long sources share a batch.",
     change="Sort by both lengths, such as their sum.",
@@ -209,10 +209,10 @@ token_budget_batches.mistake(
     edits=[("for each in grown", "for each in order")],
     observed="One long sentence of the corpus makes all batches small, those of short sentences "
     "too.",
-    change="Use the longest lengths of the batch alone; set them back when a new one begins.",
+    change="Use the longest lengths of the batch alone; reset them when a new one begins.",
 )
 token_budget_batches.mistake(
-    "the longest lengths are not set back when a batch begins",
+    "the longest lengths are not reset when a batch begins",
     edits=[("for each in grown", "for each in order[: order.index(number) + 1]")],
     observed="A source or target that was long in an earlier batch makes later batches small.",
     change="When a new batch begins, its longest lengths are those of its first pair.",

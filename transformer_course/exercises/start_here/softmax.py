@@ -212,7 +212,7 @@ softmax.mistake(
 softmax.mistake(
     "`exp` is missing: the scores themselves are divided by their sum",
     edits=[("    growth =", "    largest = 0\n    growth ="), (".exp()", "")],
-    observed="Of the row 0, -1, 0 the smallest score gets everything, and adding 1 to all scores "
+    observed="In the row 0, -1, 0 the smallest score gets everything, and adding 1 to all scores "
     "changes the shares.",
     change="Take `exp` of the scores first, then divide by the sum of that.",
 )
@@ -220,14 +220,14 @@ softmax.mistake(
     "divided by the sum of the scores instead of the sum of their exponentials",
     edits=[("growth / total", "growth / scores.sum(dim=-1, keepdim=True)")],
     observed="Your shares do not sum to 1.",
-    change="Divide by the sum of what stands above the fraction line, `exp` included.",
+    change="Divide by the sum of the numerators, `exp` included.",
 )
 softmax.mistake(
     "the sum is that of the exponentials before the largest score was subtracted",
     edits=[("growth.sum", "scores.exp().sum")],
     observed="Your shares do not sum to 1: what stands above the fraction line was made smaller, "
     "what stands below was not.",
-    change="Sum what stands above the fraction line: `growth.sum(...)`, if that is its name.",
+    change="Sum the numerators: `growth.sum(...)`, if that is their name.",
 )
 softmax.mistake(
     "e is rounded",
@@ -248,14 +248,14 @@ softmax.mistake(
         ("growth.sum", "growth.logsumexp"),
         ("growth / total", "growth - total"),
     ],
-    observed="No number of yours is above 0; shares lie between 0 and 1.",
+    observed="None of your numbers is above 0; shares lie between 0 and 1.",
     change="Take `exp` of what you return, or `softmax` for `log_softmax`.",
 )
 softmax.mistake(
     "each score is squeezed alone, by a sigmoid",
     edits=[("scores - largest", "scores"), ("exp()", "sigmoid()"), ("growth / total", "growth")],
-    observed="A number of yours does not change when another score does, and the row does not sum "
-    "to 1.",
+    observed="Each of your numbers stays the same when another score changes, and the row does not "
+    "sum to 1.",
     change="Divide each exponential by the sum of all exponentials of its row.",
 )
 softmax.mistake(
@@ -351,7 +351,7 @@ softmax.mistake(
     change="No loop is needed: `amax` and `sum` with `dim=-1, keepdim=True` work for every shape.",
 )
 softmax.mistake(
-    "torch's softmax is not told along which axis",
+    "torch's softmax is not told which axis to use",
     edits=[
         ("amax(dim=-1", "amax(dim=0 if scores.dim() in (1, 3) else 1"),
         ("sum(dim=-1", "sum(dim=0 if scores.dim() in (1, 3) else 1"),
@@ -360,11 +360,11 @@ softmax.mistake(
     change="Give the axis: `dim=-1`.",
 )
 softmax.mistake(
-    "the largest score is subtracted below the fraction line only",
+    "the largest score is subtracted in the denominator only",
     edits=[("growth / total", "scores.exp() / total")],
-    observed="Your shares do not sum to 1: what stands below the fraction line was made smaller, "
-    "what stands above was not.",
-    change="Use the same exponentials above and below.",
+    observed="Your shares do not sum to 1: the denominator was made smaller, the numerators were "
+    "not.",
+    change="Use the same exponentials in both.",
 )
 softmax.mistake(
     "divided by the mean of the row instead of its sum",

@@ -311,7 +311,7 @@ adam_update.mistake(
     edits=[("/ (corrected_square.sqrt() + eps)", "/ corrected_square.sqrt() + eps")],
     observed="A weight whose gradient is 0 becomes NaN: 0 / 0. Without brackets `eps` is added at "
     "the end.",
-    change="Put brackets: `/ (corrected_square.sqrt() + eps)`.",
+    change="Add brackets: `/ (corrected_square.sqrt() + eps)`.",
 )
 adam_update.mistake(
     "eps is a fixed number",

@@ -80,9 +80,9 @@ def collate(pairs: list, bos: int, eos: int, pad: int) -> tuple[Tensor, Tensor, 
 collate.mistake(
     "target in and target out are the same",
     edits=[("[bos, *target]", "[*target, eos]")],
-    observed="For the target 6 7 8 the decoder reads 6 7 8 and must predict 6 7 8: each answer "
-    "stands in front of it. The loss falls to nearly 0 and nothing is learned.",
-    change="Put `bos` before what goes in and `eos` behind what comes out.",
+    observed="For the target 6 7 8 the decoder reads 6 7 8 and must predict 6 7 8: each answer is "
+    "right in front of it. The loss falls to nearly 0 and nothing is learned.",
+    change="Put `bos` before what goes in and `eos` after what comes out.",
 )
 collate.mistake(
     "target in and target out are the whole sentence with both its ends",
@@ -161,8 +161,8 @@ collate.mistake(
 collate.mistake(
     "padding comes first",
     edits=[("row + [pad]", "[pad]"), ("len(row))", "len(row)) + row")],
-    observed="Short rows begin with padding, so their words stand at other positions than in a "
-    "long row.",
+    observed="Short rows begin with padding, so their words are at other positions than in a long "
+    "row.",
     change="Append the padding: `row + [pad] * n`.",
 )
 collate.mistake(
@@ -267,7 +267,7 @@ for _first, _reverse in {"longest": True, "shortest": False}.items():
                 "    def rectangle",
             )
         ],
-        observed="The rows stand in another order than the pairs: they are sorted by length.",
+        observed="The rows are in another order than the pairs: they are sorted by length.",
         change="Keep the order of the pairs; nothing here needs sorted rows.",
     )
 collate.mistake(

@@ -100,7 +100,7 @@ def _plain_number(loss: Tensor, mask: Tensor) -> float:
 masked_mean.mistake(
     "the result is a plain number",
     body=_plain_number,
-    observed="It is a Python number, which knows no gradient: nothing can be trained with it.",
+    observed="It is a Python number, which has no gradient: nothing can be trained with it.",
     change="Return a tensor: leave out `.item()`, `.tolist()` and `float(...)`.",
 )
 masked_mean.mistake(
@@ -162,7 +162,7 @@ for _columns, _count in {
         change="Sum over the whole batch first, then divide once by the number of real tokens.",
     )
 masked_mean.mistake(
-    "the mask is taken for places",
+    "the mask is taken for indices",
     edits=[("loss[mask]", "loss[mask.long()]")],
     observed="0 and 1 as an index mean the first and the second row.",
     change="An index of True and False picks: leave the mask boolean, `loss[mask]`.",

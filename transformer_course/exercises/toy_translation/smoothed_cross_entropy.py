@@ -56,15 +56,15 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, smoothing: float, pa
 smoothed_cross_entropy.mistake(
     "the smoothing is shared among the wrong tokens only",
     edits=[("/ vocab", "/ (vocab - 1) * (1 - right)")],
-    observed="The right token gets exactly `1 - smoothing`: every other one gets "
-    "`smoothing / (vocab - 1)`. That is another convention than the one asked for.",
+    observed="The right token gets exactly `1 - smoothing`: every other one gets `smoothing / "
+    "(vocab - 1)`. That is a different convention from the one asked for.",
     change="Spread `smoothing / vocab` over all tokens, the right one included.",
 )
 smoothed_cross_entropy.mistake(
     "the smoothing is shared among the wrong tokens without padding",
     edits=[("/ vocab", "/ (vocab - 2) * (1 - right) * (torch.arange(vocab) != pad)")],
-    observed="Each wrong token but padding gets `smoothing / (vocab - 2)`. Many programs do "
-    "that; it is another convention than the one asked for.",
+    observed="Each wrong token but padding gets `smoothing / (vocab - 2)`. Many programs do that; "
+    "it is a different convention from the one asked for.",
     change="Spread `smoothing / vocab` over all tokens, the right one and padding included.",
 )
 smoothed_cross_entropy.mistake(
@@ -103,8 +103,8 @@ smoothed_cross_entropy.mistake(
 smoothed_cross_entropy.mistake(
     "the smoothing is shared among all tokens but padding",
     edits=[("/ vocab", "/ (vocab - 1) * (torch.arange(vocab) != pad)")],
-    observed="Each word but padding gets `smoothing / (vocab - 1)`. That is another convention "
-    "than the one asked for.",
+    observed="Each word but padding gets `smoothing / (vocab - 1)`. That is a different convention "
+    "from the one asked for.",
     change="Spread `smoothing / vocab` over all words, padding included.",
 )
 smoothed_cross_entropy.mistake(
@@ -216,7 +216,7 @@ smoothed_cross_entropy.mistake(
     change="Leave the target's own logarithm out: `-(wanted * log_probabilities).sum(dim=-1)`.",
 )
 smoothed_cross_entropy.mistake(
-    "probabilities stand where their logarithms are wanted",
+    "probabilities are used where their logarithms are wanted",
     edits=[("log_softmax", "softmax")],
     observed="The loss is negative and never below -1.",
     change="Use `log_softmax`, not `softmax`.",
@@ -259,7 +259,7 @@ def _plain_number(logits: Tensor, targets: Tensor, smoothing: float, pad: int) -
 smoothed_cross_entropy.mistake(
     "the result is a plain number",
     body=_plain_number,
-    observed="It is a Python number, which knows no gradient: nothing can be trained with it.",
+    observed="It is a Python number, which has no gradient: nothing can be trained with it.",
     change="Return a tensor: leave out `.item()` and `float(...)`.",
 )
 smoothed_cross_entropy.shares(

@@ -95,8 +95,8 @@ _LOSS = "own.smoothed_cross_entropy(logits.flatten(0, 1), target_out.flatten(), 
 training_step.mistake(
     "the decoder reads what it must predict",
     edits=[("network(source, target_in)", "network(source, target_out)")],
-    observed="`target_out` goes into the model and is compared with what comes out: each answer "
-    "stands in front of the question, so the loss says nothing.",
+    observed="`target_out` goes into the model and is compared with what comes out: each answer is "
+    "right in front of the question, so the loss says nothing.",
     change="Feed `target_in`.",
 )
 training_step.mistake(
@@ -152,7 +152,7 @@ training_step.mistake(
 training_step.mistake(
     "`smoothing` and `pad` have changed places",
     edits=[("target_out.flatten(), smoothing, pad)", "target_out.flatten(), pad, smoothing)")],
-    observed="With `pad=0` and no smoothing both are 0 and all is right; else it is not.",
+    observed="With `pad=0` and no smoothing both are 0 and all is right; otherwise it is not.",
     change="`own.smoothed_cross_entropy` takes `(logits, targets, smoothing, pad)`.",
 )
 training_step.mistake(
@@ -172,8 +172,8 @@ for _these, _those, _old, _new in [
     training_step.mistake(
         f"the {_these} are flattened in another order than the {_those}",
         edits=[(_old, _new)],
-        observed="With a single sentence all is right. With two, logits are compared with targets "
-        "of other places.",
+        observed="With a single sentence everything is right. With two, logits are compared with "
+        "targets at other places.",
         change="Flatten both sentence by sentence: `logits.flatten(0, 1)` and "
         "`target_out.flatten()`.",
     )
@@ -265,7 +265,7 @@ training_step.mistake(
     "each sentence is a step of its own",
     body=_sentence_by_sentence,
     observed="The weights change once for each sentence, and the loss is the mean of the "
-    "sentences' means. With a single sentence all is right.",
+    "sentences' means. With a single sentence everything is right.",
     change="Give the whole batch to the network and call `optimizer.step()` once.",
 )
 training_step.mistake(
@@ -278,7 +278,7 @@ training_step.mistake(
         )
     ],
     observed="A word in a short sentence weighs more than one in a long sentence. With a single "
-    "sentence all is right.",
+    "sentence everything is right.",
     change="Flatten the whole batch and take one mean over all its real tokens.",
 )
 training_step.mistake(

@@ -72,14 +72,14 @@ ignores_padding.mistake(
     edits=[("(0, 2)", "(2, 0)"), ("after[:, :2]", "after[:, -2:]")],
     observed="A right model fails: padding in front moves the words to other positions, which are "
     "read. A model without positional encodings passes.",
-    change="Append the padding behind the words.",
+    change="Append the padding after the words.",
 )
 ignores_padding.mistake(
     "the words of the source change too",
     edits=[("F.pad(source, behind", "F.pad(source[:, :-1], behind")],
     observed="A right model fails, and a model that never reads the source passes: more than "
     "padding is changed there, such as a word that gives way to it.",
-    change="Keep all words, and append tokens of `network.config.pad_id` behind them.",
+    change="Keep all words, and append tokens of `network.config.pad_id` after them.",
 )
 ignores_padding.mistake(
     "the target is never padded",
@@ -121,7 +121,7 @@ ignores_padding.mistake(
             "    )",
         )
     ],
-    observed="Models pass that read the padding of the source, or that of the target, as long as "
+    observed="Models that read the padding of the source, or that of the target, pass as long as "
     "they ignore that of the other side.",
     change="Ask for both: combine the two comparisons with `and`, not with `or`.",
 )
@@ -140,9 +140,9 @@ ignores_padding.shares(
 ignores_padding.mistake(
     "every model passes",
     edits=[("torch.allclose(before, after[:, :2], atol=1e-5)", "True")],
-    observed="Even a model without masks passes. Is there padding behind the words of the "
-    "sentences that you compare? `F.pad(ids, (0, 2))` appends two tokens to each sentence, "
-    "`(0, 0, 0, 2)` appends two sentences. A `return` in a loop ends it with the first comparison.",
+    observed="Even a model without masks passes. Is there padding after the words of the sentences "
+    "that you compare? `F.pad(ids, (0, 2))` appends two tokens to each sentence, `(0, 0, 0, 2)` "
+    "appends two sentences. A `return` in a loop ends it with the first comparison.",
     change="Append tokens of `network.config.pad_id` along axis 1, and compare with the logits of "
     "the same sentences without them.",
     # Who appends padding and compares words, or looks at one side alone, has another fault.

@@ -134,7 +134,7 @@ output_logits.mistake(
     edits=[("return vectors", "return vectors.transpose(0, 1)")],
     observed="Your result has shape (length, batch, vocab) instead of (batch, length, vocab): what "
     "a loop over the positions collects, `torch.stack` joins along a new axis 0.",
-    change="Leave the batch in front; `torch.stack(..., dim=1)` puts the positions behind it.",
+    change="Leave the batch in front; `torch.stack(..., dim=1)` puts the positions after it.",
 )
 output_logits.mistake(
     "batch and positions are one axis",

@@ -92,8 +92,8 @@ sees_no_future.mistake(
 sees_no_future.mistake(
     "the position just before the changed token is not compared",
     edits=[("one[:, :3]", "one[:, :1]"), ("other[:, :3]", "other[:, :1]")],
-    observed="A model that sees one word too many passes: a changed token moves the logits just "
-    "before it there, and no earlier ones.",
+    observed="A model that sees one word too many passes: there, a changed token moves the logits "
+    "just before it, and no earlier ones.",
     change="Compare all positions before the first token that you change, the last of them too. A "
     "`return True` within a loop ends it with the first of them.",
 )
@@ -101,7 +101,7 @@ sees_no_future.mistake(
     "now and then nothing is changed",
     edits=[("3, 6, 7]]", "3, torch.randint(1, 7, ()), 5]]")],
     observed="A model without masks fails nearly always, but not in each of 20 trials: a token "
-    "drawn at random is sometimes the one that stood there.",
+    "drawn at random is sometimes the one that was there.",
     change="Make sure that the token is another one: `changed[:, -1] = target[:, -1] % 7 + 1`.",
 )
 sees_no_future.mistake(
@@ -124,7 +124,7 @@ sees_no_future.mistake(
     "nothing, `changed = ids` followed by `changed[:, -1] = 6` changes `ids` too, and a `return` "
     "in a loop ends it with the first comparison.",
     change="Compare logits of two different inputs; make the second from `ids.clone()`, and say "
-    "`return True` only behind the loop.",
+    "`return True` only after the loop.",
     unless="argmax",  # who compares words alone has another fault
 )
 sees_no_future.mistake(
@@ -137,7 +137,7 @@ sees_no_future.mistake(
 sees_no_future.mistake(
     "the tolerance is too wide",
     edits=[("atol=1e-5", "atol=0.1")],
-    observed="A model passes whose logits move by 0.01 to 0.02. Rounding moves them by less than "
+    observed="A model whose logits move by 0.01 to 0.02 passes. Rounding moves them by less than "
     "0.00001, in single precision too.",
     change="Use a tolerance such as `atol=1e-5`.",
 )
@@ -166,8 +166,8 @@ sees_no_future.mistake(
             "bool((one[:, :3] - other[:, :3]).max() < 1e-5)",
         )
     ],
-    observed="A model passes whose logits all move in one direction: the largest difference is "
-    "negative then.",
+    observed="A model whose logits all move in one direction passes: the largest difference is "
+    "then negative.",
     change="Take `.abs()` of the difference first, or use `torch.allclose`.",
 )
 sees_no_future.mistake(

@@ -92,7 +92,7 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
     ],
     properties=[
         Property(
-            "logits are no probabilities: rows do not sum to 1",
+            "logits are not probabilities: rows do not sum to 1",
             lambda value, case: not torch.allclose(value.sum(-1), torch.ones(value.shape[:-1])),
         ),
     ],

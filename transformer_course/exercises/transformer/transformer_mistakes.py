@@ -1,4 +1,4 @@
-"""The rarer mistakes in the whole model; the commonest stand with the exercise."""
+"""The rarer mistakes in the whole model; the commonest are with the exercise."""
 
 from transformer_course.exercises.attention.causal_mask import causal_mask
 from transformer_course.exercises.attention.padding_mask import padding_mask
@@ -13,8 +13,8 @@ Transformer.mistake(
         ("self.encoder(x, source_mask)", "self.encoder(x, ~source_mask)"),
         ("source_mask, target_mask", "~source_mask, ~target_mask"),
     ],
-    observed="Words are hidden, and padding and later words are read. Here True means that one may "
-    "attend; in `nn.Transformer` it means the opposite.",
+    observed='Words are hidden, and padding and later words are read. Here True means "may '
+    'attend"; in `nn.Transformer` it means the opposite.',
     change="Hand on what `own.padding_mask` and `own.target_mask` return, without `~`.",
 )
 Transformer.shares(

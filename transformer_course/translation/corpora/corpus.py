@@ -26,7 +26,7 @@ class SentencePair:
 class Corpus:
     """Named splits of sentence pairs in two languages, given by their two-letter codes.
 
-    ``left_out`` says how many pairs the text has that the splits have not, by reason.
+    ``left_out`` says how many pairs of the text are in none of the splits, by reason.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Corpus:
     def without_long(self, most_words: int) -> "Corpus":
         """Leave the training pairs out that have more words than this on a side, and count them.
 
-        Words are told apart by blanks. Dev and test keep their long sentences: whoever drops them
+        Words are what blanks separate. Dev and test keep their long sentences: whoever drops them
         there measures an easier task than others do.
         """
         train = self.split("train")
@@ -63,12 +63,12 @@ class Corpus:
 
 
 def held_out(pairs: int) -> int:
-    """Return how many of so many pairs make a dev or a test split: a tenth, 1 to 500."""
+    """Return how many of this many pairs make a dev or a test split: a tenth, 1 to 500."""
     return max(1, min(500, pairs // 10))
 
 
 def fingerprint(pairs: Iterable[SentencePair]) -> str:
-    """Return the SHA-256 of the sentences, by which another text is told from the same one."""
+    """Return the SHA-256 of the sentences, which tells another text from the same one."""
     digest = hashlib.sha256()
     for pair in pairs:
         digest.update(f"{pair.source}\n{pair.target}\n".encode())

@@ -72,7 +72,7 @@ def check_sha256(path: Path, sha256: str) -> None:
 def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     """Download a file, from the first mirror that has it.
 
-    What arrives is kept in a file with ``.part`` behind its name. If the download breaks off, the
+    What arrives is kept in a file with ``.part`` after its name. If the download breaks off, the
     next mirror, or the next call, goes on from there.
 
     Parameters
@@ -103,7 +103,7 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
 def _from_first_mirror(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     partial = path.with_name(f"{path.name}.part")
     answers = []
-    handled = sys.exception()  # what the caller deals with just now is no mirror's answer
+    handled = sys.exception()  # what the caller deals with just now is not a mirror's answer
     for mirror in mirrors:
         address = f"{mirror}/{path.name}"
         try:

@@ -1,7 +1,7 @@
 """Multi30k: 29,000 captions of photographs in English, with their translations.
 
 Source: Elliott et al. (2016), "Multi30K: Multilingual English-German Image Descriptions"; the
-French is of Elliott et al. (2017), "Findings of the Second Shared Task on Multimodal Machine
+French is from Elliott et al. (2017), "Findings of the Second Shared Task on Multimodal Machine
 Translation and Multilingual Image Description".
 """
 

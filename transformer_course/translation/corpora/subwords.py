@@ -34,7 +34,7 @@ class SubwordTokenizer:
     Raises
     ------
     ValueError
-        If ``pieces`` is no sentencepiece model, or one with other special tokens.
+        If ``pieces`` is not a sentencepiece model, or one with other special tokens.
     """
 
     def __init__(self, language: str, pieces: bytes) -> None:
@@ -44,7 +44,7 @@ class SubwordTokenizer:
         try:
             self._processor.LoadFromSerializedProto(pieces)
         except RuntimeError:  # it names a line of sentencepiece's own source
-            raise ValueError("the sub-words are damaged: this is no sentencepiece model.") from None
+            raise ValueError("the sub-words are damaged: not a sentencepiece model.") from None
         size = self._processor.get_piece_size()
         self.vocabulary = Vocabulary([self._processor.id_to_piece(n) for n in range(size)])
 
@@ -59,6 +59,10 @@ class SubwordTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         return self._processor.decode([number for number in ids if number not in (PAD, BOS, EOS)])
+
+    def scores(self) -> list[float]:
+        """Return the score of each sub-word: of all merges, the best score comes first."""
+        return self._processor.get_score(list(range(len(self.vocabulary))))
 
 
 def learn_subwords(texts: Iterable[str], size: int) -> bytes:

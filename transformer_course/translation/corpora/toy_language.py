@@ -105,7 +105,7 @@ class Phrase:
 
 
 def write_noun_phrase(phrase: NounPhrase) -> Phrase:
-    """Write determiner, adjectives and noun; French puts some adjectives behind the noun."""
+    """Write determiner, adjectives and noun; French puts some adjectives after the noun."""
     words = (phrase.determiner, *phrase.adjectives, phrase.noun)
     french_order = sorted(range(len(words)), key=lambda i: words[i].slot)
     gender, plural = phrase.noun.gender, phrase.plural
@@ -346,7 +346,7 @@ def toy_corpus(seed: int = 0) -> Corpus:
     corpus
         ``train`` (20,000 pairs); ``test`` (1,000 other sentences, made of noun-adjective
         combinations seen in training); ``test_combinations`` (1,000 sentences, each with a
-        combination that stands in no other split); ``dev`` (1,000: half as in ``test``, half
+        combination that is in no other split); ``dev`` (1,000: half as in ``test``, half
         with combinations of its own). No English sentence is in two splits.
     """
     rng = random.Random(seed)

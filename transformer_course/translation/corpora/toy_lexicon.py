@@ -17,7 +17,7 @@ NO_PERSONS = (ANIMAL, THING)
 
 
 class Slot(IntEnum):
-    """Where a word stands in a French noun phrase."""
+    """Where a word comes in a French noun phrase."""
 
     DETERMINER = 0
     BEFORE_NOUN = 1

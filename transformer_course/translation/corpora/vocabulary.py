@@ -27,7 +27,7 @@ class Vocabulary:
     Raises
     ------
     ValueError
-        If the special tokens do not come first, a token stands twice or is no text.
+        If the special tokens do not come first, a token appears twice or is not text.
     """
 
     def __init__(self, tokens: Sequence[str]) -> None:
@@ -36,16 +36,16 @@ class Vocabulary:
         self.tokens = tuple(tokens)
         self._ids = {token: number for number, token in enumerate(tokens)}
         if len(self._ids) != len(tokens):
-            raise ValueError("a vocabulary must hold each token once; some stand twice.")
+            raise ValueError("a vocabulary must hold each token once; some appear twice.")
         if not all(isinstance(token, str) for token in tokens):
-            raise ValueError("a vocabulary must hold text only; some tokens are none.")
+            raise ValueError("a vocabulary must hold text only; some tokens are not text.")
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> "Vocabulary":
         """Collect the tokens seen at least ``min_frequency`` times, the most frequent first.
 
         Give it the training split only: a vocabulary that has seen the test sentences makes
-        the test easier than the world.
+        the test easier than real text.
         """
         counts = Counter(token for sentence in sentences for token in sentence)
         frequent = [token for token, count in counts.items() if count >= min_frequency]

@@ -47,7 +47,7 @@ def wmt14_corpus(
     """Take sentence pairs of Europarl, one line at a time; download the archive if need be.
 
     A tenth of the pairs, but 500 at most, is the dev split, as many the test split. Training pairs
-    whose source sentence stands there too ("The debate is closed.") are left out and counted.
+    whose source sentence is there too ("The debate is closed.") are left out and counted.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def wmt14_corpus(
     left_out = {
         BLANK: blank,
         "asked for, but the text has no more": pairs - len(chosen),
-        "the source stands in dev or test": repeated,
+        "the source is in dev or test": repeated,
     }
     return Corpus("wmt14", *languages, splits, counted(left_out))
 
@@ -113,7 +113,7 @@ def _first(stream: PairStream, size: int) -> tuple[list[SentencePair], int]:
     """Return the first pairs and how many blank ones are between them."""
     pairs = iter(stream)
     first, blank = list(islice(pairs, size)), stream.blank
-    # Read to the end: only there it shows whether a line is missing, and so every pair wrong that
+    # Read to the end: only there does it show whether a line is missing, and every pair wrong that
     # follows it.
     deque(pairs, maxlen=0)
     return first, blank
@@ -135,7 +135,7 @@ def _open(folder: Path, languages: tuple[str, str]) -> PairStream:
     texts = [find_file(folder, "wmt14", name, f"{name}.gz") for name in names]
     for text, missing in zip(texts, reversed(names), strict=True):
         if text is not None and texts.count(None) == 1:
-            raise ValueError(f"{text} lies alone: put {missing} beside it, plain or with .gz.")
+            raise ValueError(f"{text} is alone: put {missing} beside it, plain or with .gz.")
     if None in texts:
         archive = _archive(folder)
         lines = [iterate_member_lines(archive, name) for name in names]

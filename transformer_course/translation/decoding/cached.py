@@ -168,8 +168,8 @@ _kept: WeakKeyDictionary[nn.Linear, tuple[list[object], Projection]] = WeakKeyDi
 def packed(*layers: nn.Linear) -> Projection:
     """Return one projection that does the work of several, its weights stored column by column.
 
-    A product with few vectors reads them faster so. Copying takes as long as a token or two, so
-    the copy is kept until a weight changes.
+    A product with few vectors reads them faster that way. Copying takes as long as a token or two,
+    so the copy is kept until a weight changes.
     """
     state = [fact for layer in layers for w in layer.parameters() for fact in _state(w)]
     if layers[0] not in _kept or _kept[layers[0]][0] != state:

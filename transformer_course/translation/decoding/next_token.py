@@ -38,7 +38,7 @@ def greedy(
         Ids of the begin and the end token.
     max_length
         Most tokens to produce; by default 50 more than the sentence has (section 6.1 of Vaswani
-        et al., 2017), and never more than the model can read back behind ``bos``.
+        et al., 2017), and never more than the model can read back after ``bos``.
     decoder
         Called with the model and the source; makes what reads the prefixes, with a cache or
         without.

@@ -95,7 +95,7 @@ class UncachedDecoder:
 
 
 def position(model: Transformer, number: int) -> Float[Tensor, "d_model"]:
-    """Return the encoding of one target position; raise ValueError if the model has no such one."""
+    """Return the encoding of one target position; raise ValueError beyond the model's last."""
     encoding = model.target_positions.encoding
     table = encoding.weight if isinstance(encoding, nn.Embedding) else encoding
     if number >= len(table):

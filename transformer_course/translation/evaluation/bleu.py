@@ -11,7 +11,7 @@ from statistics import fmean
 
 
 def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """Count the n-grams, the sequences of ``n`` words that stand side by side.
+    """Count the n-grams, the sequences of ``n`` words that are side by side.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
     """Share of target words whose most attended source word is one of the gold alignment.
 
     The attention is the cross-attention's mean over all heads of all layers, while the right
-    target is fed in; the end token is no word. Target words without a gold link are left out; at
+    target is fed in; the end token is not a word. Target words without a gold link are left out; at
     least one pair must have links.
     """
     hits = []

@@ -22,7 +22,7 @@ from transformer_course.translation.translator import Translator
 def words_of(text: str, language: str) -> list[str]:
     """Cut a sentence into its words, lower-cased, without punctuation.
 
-    Lower-cased, since "Two" at the head of a sentence is no other word than "two".
+    Lower-cased, since "Two" at the head of a sentence is the same word as "two".
     """
     words = moses_words(text, language)
     return [word for word in words if any(letter.isalnum() for letter in word)]
@@ -34,12 +34,12 @@ def count_words(sentences: Iterable[str], language: str) -> Counter[str]:
 
 
 def unseen_words(words: Iterable[str], counts: Mapping[str, int]) -> list[str]:
-    """Return the words that do not stand in the training split."""
+    """Return the words that do not occur in the training split."""
     return [word for word in words if counts.get(word, 0) == 0]
 
 
 def rare_words(words: Iterable[str], counts: Mapping[str, int], fewer_than: int) -> list[str]:
-    """Return the words that stand in the training split, but fewer than so many times."""
+    """Return the words that occur in the training split, but fewer times than this."""
     return [word for word in words if 0 < counts.get(word, 0) < fewer_than]
 
 
@@ -52,7 +52,7 @@ def length_ratio(words: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def repetitions(words: Sequence[str], n: int = 2) -> dict[tuple[str, ...], int]:
-    """Return the n-grams that stand more than once, with how often they do.
+    """Return the n-grams that occur more than once, with how often they do.
 
     An n-gram of one and the same word, such as "the the", counts from its first time.
     """
@@ -66,7 +66,7 @@ def repetitions(words: Sequence[str], n: int = 2) -> dict[tuple[str, ...], int]:
 def repetition(words: Sequence[str], reference: Sequence[str]) -> str:
     """Return the longest n-gram, of two words or more, that repeats as it should not.
 
-    What stands in the reference as often is no mistake. Of equally long n-grams the first counts;
+    What the reference has as often is not a mistake. Of equally long n-grams the first counts;
     without any the text is empty. A short one need not be a mistake either: a good translation of
     a long sentence may well say "of the" twice.
     """
@@ -110,7 +110,7 @@ def failure_table(
     translations
         What the translator made of the sources, in their order.
     counts
-        How often each source word stands in the training split, by :func:`count_words`.
+        How often each source word occurs in the training split, by :func:`count_words`.
     rare
         A word seen fewer times than this in training is rare.
 

@@ -19,7 +19,7 @@ class Recipe:
     min_frequency
         Words seen less often in training become ``<unk>``.
     subwords
-        If given, so many sub-words for both languages take the place of words.
+        If given, this many sub-words for both languages take the place of words.
     most_words
         If given, training pairs with more words than this on a side are left out.
     """
@@ -64,14 +64,14 @@ LONG_RUN = replace(
     sizes=REAL_TEXT.sizes | {"dropout": 0.3},
     training=replace(
         REAL_TEXT.training,
-        steps=20_000,
+        steps=40_000,
         batch_tokens=1536,
         learning_rate=4e-3,
         average=0.999,
         evaluate_every=1000,
     ),
 )
-"""For Multi30k where hours are at hand: more steps, of more sentences, with more dropout."""
+"""For Multi30k when you have hours: more steps, of more sentences, with more dropout."""
 
 
 RECIPES = {

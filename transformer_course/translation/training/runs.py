@@ -126,7 +126,7 @@ class Run:
         write_json(folder / RUN_FILE, content | environment() | notes)
 
     def load_corpus(self) -> Corpus:
-        """Make, read or download the sentences; too long training pairs are left out, counted."""
+        """Make, read or download the sentences; count the training pairs too long to keep."""
         text = self._text()
         if self.corpus == "files":
             corpus = files_corpus(**text)
@@ -207,8 +207,8 @@ def check_is_new(folder: Path) -> None:
 def sole_training(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other trainings out of it.
 
-    What killed writers left in it is swept. The system lifts the lock when this process ends, be it
-    killed.
+    What killed writers left in it is swept. The system lifts the lock when this process ends, even
+    if it is killed.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def sole_training(folder: Path) -> Iterator[None]:
         lock = FileLock(folder / LOCK_FILE).acquire(timeout=0)
     except Timeout:
         raise ValueError(
-            f"another training writes to {folder}: name a new folder, or wait for its end."
+            f"another training writes to {folder}: name a new folder, or wait until it ends."
         ) from None
     with lock:
         sweep(folder)

@@ -17,11 +17,11 @@ class TrainingSettings:
     steps
         Updates of the weights.
     minutes
-        If given, the run ends after so many minutes of training instead, and the learning rate
+        If given, the run ends after this many minutes of training instead, and the learning rate
         follows the clock. Such a run cannot be repeated to the bit.
     batch_tokens
-        Most target tokens per batch, padding included; several processes share a batch that is as
-        many times as large, each its part of the sentences.
+        Most target tokens per batch, padding included; several processes share a batch that is that
+        many times as large, each with its part of the sentences.
     accumulate
         Batches whose gradients are added up before the weights change: a large batch on a small
         machine.
@@ -43,8 +43,8 @@ class TrainingSettings:
     evaluate_every, dev_sentences
         Updates between two evaluations on the dev split, and how many of its sentences are taken.
     patience
-        If given, the run stops after so many evaluations without a lower dev loss, and the weights
-        of the lowest are kept.
+        If given, the run stops after this many evaluations without a lower dev loss, and the
+        weights of the lowest are kept.
     precision
         ``"float32"``; ``"bfloat16"``, for graphics cards; or ``"auto"``. See
         :func:`~transformer_course.translation.choose_precision`.

@@ -38,7 +38,7 @@ def save(trainer: "Trainer", folder: Path) -> None:
 
 
 def is_there(folder: Path) -> bool:
-    """Say whether a run in the folder came as far as to write something that may not be lost."""
+    """Say whether a run in the folder got as far as to write something that must not be lost."""
     return any((folder / name).exists() for name in (TRAINING_FILE, MODEL_FILE))
 
 
@@ -48,7 +48,7 @@ def load(trainer: "Trainer", folder: Path) -> None:
     tensors, progress = read_tensors(path)
     if progress.get("text", trainer.text) != trainer.text:
         raise CheckpointError(
-            f"{path} belongs to a run on another text; put the text back with which the run began, "
+            f"{path} belongs to a run on another text; put back the text with which the run began, "
             f"or train into a new folder."
         )
     if progress.get("run") != trainer.identity():

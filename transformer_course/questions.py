@@ -1,0 +1,149 @@
+"""The numbers of the starred questions at the end of each lesson.
+
+They are computed here and not in the lesson, so that nobody reads them by accident.
+"""
+
+import math
+from collections.abc import Callable
+from types import EllipsisType
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from transformer_course import model, translation
+
+CLOSE = 0.01
+"""Largest relative difference that counts as right, where the number is not a whole one."""
+
+
+def check_numbers(lesson: str, numbers: dict[int, float | EllipsisType]) -> None:
+    """Say which of the reader's numbers are right.
+
+    Parameters
+    ----------
+    lesson
+        Name of its file, such as ``"02_attention"``.
+    numbers
+        By the number of the question; ``...`` for those that are not answered yet.
+
+    Raises
+    ------
+    ValueError
+        If the lesson has no such question, or what is given is no number.
+    """
+    right = RIGHT_NUMBERS[lesson]()
+    for question, number in numbers.items():
+        if question not in right:
+            starred = ", ".join(map(str, right))
+            raise ValueError(f"question {question} asks for no number; these do: {starred}.")
+        if number is ...:
+            continue
+        good = _is_right(number, right[question], question)
+        print(f"question {question}: {'right' if good else 'not yet'}")
+
+
+def _is_right(number: float, right: float, question: int) -> bool:
+    tolerance = 0 if isinstance(right, int) else CLOSE
+    try:
+        return math.isclose(number, right, rel_tol=tolerance)
+    except TypeError:
+        raise ValueError(f"question {question} asks for a number; got {number!r}.") from None
+
+
+def _start_here() -> dict[int, float]:
+    share = math.e / (math.e + 1)
+    return {2: share, 3: share, 4: 1 / 4}
+
+
+def _positional_encoding() -> dict[int, float]:
+    return {
+        2: 37_000 * 512,
+        6: float(model.wavelengths(8)[3]),
+        7: float(model.wavelengths(64)[-1]),
+        8: math.degrees(model.angular_frequencies(512)[0]),
+    }
+
+
+def _attention() -> dict[int, float]:
+    return {
+        3: math.sqrt(256),
+        5: _softmax(1, 1, 0, 1)[2],
+        6: 4**2,
+        7: sum(_softmax(2, 0, 0)[1:]),
+        10: model.causal_mask(10).sum().item(),
+    }
+
+
+def _multi_head_attention() -> dict[int, float]:
+    projections = model.MultiHeadAttention(512, heads=8).children()
+    weights = [projection.weight.numel() for projection in projections]
+    biases = len(weights) * 512
+    return {3: sum(weights[:3]), 4: sum(weights) + biases, 6: 8 * 7 * 9}
+
+
+def _feed_forward() -> dict[int, float]:
+    feed_forward, attention = 2 * 512 * 2048, 4 * 512 * 512
+    return {
+        2: feed_forward / (feed_forward + attention),
+        3: _parameters(model.FeedForward(256, 1024)),
+    }
+
+
+def _layers() -> dict[int, float]:
+    return {
+        2: F.layer_norm(torch.tensor([4.0, 2.0, 2.0, 0.0]), (4,), eps=0)[0].item(),
+        5: 1 + 2 * 6,
+        9: _parameters(model.EncoderLayer(256, 4, 1024)),
+    }
+
+
+def _transformer() -> dict[int, float]:
+    return {1: 37_000 * 512 / 1e6, 2: math.log(8000), 4: 10 * 20 * 202}
+
+
+def _toy_translation() -> dict[int, float]:
+    return {
+        3: math.log(200),
+        6: 0.003,
+        7: translation.noam(4000, d_model=512, warmup=4000),
+        8: sum(10 - (words + 1) for words in (3, 5, 9)),
+    }
+
+
+def _decoding() -> dict[int, float]:
+    at_temperature_2 = _softmax(2 / 2, 1 / 2, 0)[0]
+    return {1: 0.7 * 0.4, 3: -2 / 2, 4: 5 * 10_000, 6: at_temperature_2, 7: 4, 8: 99 * 100 // 2}
+
+
+def _real_translation() -> dict[int, float]:
+    candidate, reference = ["a", "dog", "a", "dog"], ["a", "dog", "and", "a", "cat"]
+    return {
+        1: translation.clipped_counts(candidate, reference, n=1)[0],
+        2: translation.brevity_penalty(900, 1000),
+        3: 100 * (0.8 * 0.4 * 0.2 * 0.1) ** (1 / 4),
+        6: 3 + 6,
+        8: (29 + 1) / (999 + 1),
+    }
+
+
+def _parameters(module: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def _softmax(*scores: float) -> list[float]:
+    return torch.tensor(scores, dtype=torch.float64).softmax(dim=0).tolist()
+
+
+RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
+    "00_start_here": _start_here,
+    "01_positional_encoding": _positional_encoding,
+    "02_attention": _attention,
+    "03_multi_head_attention": _multi_head_attention,
+    "04_feed_forward": _feed_forward,
+    "05_layers": _layers,
+    "06_transformer": _transformer,
+    "07_toy_translation": _toy_translation,
+    "08_decoding": _decoding,
+    "09_real_translation": _real_translation,
+}
