@@ -174,7 +174,7 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config.decoder_layers, *layer)
         self.source_positions = positions(config.d_model, config.max_len, config.dropout)
         self.target_positions = positions(config.d_model, config.max_len, config.dropout)
-        _initialise_linear_layers(self)
+        initialise_linear_layers(self)
         self.source_embeddings = Embeddings(config.source_vocab, config.d_model, config.pad_id)
         self.target_embeddings = Embeddings(config.target_vocab, config.d_model, config.pad_id)
         self.output = nn.Linear(config.d_model, config.target_vocab, bias=False)
@@ -238,12 +238,13 @@ class Transformer(nn.Module):
         return self.decode(target_ids, self.encode(source_ids), source_ids)
 
 
-def _initialise_linear_layers(model: nn.Module) -> None:
+def initialise_linear_layers(model: nn.Module) -> None:
     """Give each matrix Xavier's scale and each bias zero, so that signals keep their variance."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
 
 @contextmanager

@@ -1,0 +1,150 @@
+"""Measure what lesson 10's variants are worth, and write it down.
+
+    python -m tools.variant_runs positions
+    python -m tools.variant_runs recall
+    python -m tools.variant_runs captions --data FOLDER
+
+Each kind and seed is written to ``results/variants-WHAT.json`` when it is done and is not run
+again, so what was stopped goes on where it was. Positions and recall take seconds a run, captions
+about ten minutes: with all kinds and three seeds, some four hours.
+"""
+
+import argparse
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from transformer_course.model import FeedForward, LayerNorm, SinusoidalPositionalEncoding
+from transformer_course.model import variants as v
+from transformer_course.model.transformer import initialise_linear_layers
+from transformer_course.model.variants import small_tasks as tasks
+from transformer_course.translation import RECIPES, Trainer, Translator, evaluate, multi30k_corpus
+from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.training.recorded_runs import RESULTS
+from transformer_course.translation.training.runs import environment
+
+LENGTHS = (8, 16, 24, 28, 32, 40, 48, 64)
+PAIRS = (2, 4, 8, 16, 32)
+SEEDS = {"positions": 20, "recall": 20, "captions": 3}
+STEPS = 4000
+
+Row = dict[str, Any]
+
+
+def rms_norm(network: nn.Module) -> None:
+    """Exchange every layer norm."""
+    v.replace_parts(network, LayerNorm, lambda norm: v.RMSNorm(len(norm.gain)))
+
+
+def gelu(network: nn.Module) -> None:
+    """Exchange every ReLU."""
+    v.replace_parts(network, FeedForward, lambda part: _as_started(v.GELUFeedForward, part))
+
+
+def swiglu(network: nn.Module) -> None:
+    """Exchange every feed-forward network for a gated one of as many weights."""
+    v.replace_parts(network, FeedForward, lambda part: _as_started(v.SwiGLU, part))
+
+
+def rotary(network: nn.Module) -> None:
+    """Turn queries and keys in self-attention, and add no positions to the words."""
+    v.replace_parts(network, SinusoidalPositionalEncoding, lambda part: part.dropout)
+    v.look_up_by(network, lambda attention: v.rotary_attention)
+
+
+def _as_started(kind: Callable[[int, int], nn.Module], part: FeedForward) -> nn.Module:
+    """Make a feed-forward network that starts as the course's do, by Xavier's scale."""
+    new = kind(part.expand.in_features, part.expand.out_features)
+    initialise_linear_layers(new)
+    return new
+
+
+# What is done to lesson 9's translator, whose norms come first.
+CAPTIONS: dict[str, tuple[Callable[[nn.Module], object], ...]] = {
+    "as in lesson 9": (),
+    "norm after the sum": (),
+    "RMSNorm": (rms_norm,),
+    "GELU": (gelu,),
+    "SwiGLU": (swiglu,),
+    "no biases": (v.without_biases,),
+    "rotary": (rotary,),
+    "all that Llama has": (rms_norm, swiglu, rotary, v.without_biases),
+}
+
+
+def run_positions(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train on 8 to 24 tokens, ask on up to 64."""
+    network = tasks.three_back(kind, seed)
+    right = {n: tasks.share_right(network, tasks.draw_three_back, n) for n in LENGTHS}
+    return {"right": right}
+
+
+def run_recall(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train on 2 to 32 pairs, ask on each number of them."""
+    network = tasks.recall(kind, seed)
+    return {"right": {n: tasks.share_right(network, tasks.draw_recall, n, 1000) for n in PAIRS}}
+
+
+def run_captions(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train lesson 9's translator with other parts; all by the plain step, on 32 bits."""
+    corpus = multi30k_corpus("en-fr", options.data)
+    recipe = RECIPES["multi30k"]
+    settings = replace(
+        recipe.training, steps=options.steps, seed=seed, fast=False, precision="float32"
+    )
+    sizes = recipe.sizes | {"norm_first": kind != "norm after the sum"}
+    pairs = corpus.without_long(recipe.most_words).split("train")
+    choices = {"subwords": recipe.subwords, "seed": seed}
+    translator = Translator.from_pairs(pairs, ("en", "fr"), **choices, **sizes)
+    torch.manual_seed(seed)  # for the parts that are exchanged
+    for change in CAPTIONS[kind]:
+        change(translator.model)
+    history = Trainer(translator, pairs, corpus.split("dev"), settings).train()
+    return {
+        "weights": sum(weight.numel() for weight in translator.model.parameters()),
+        "dev_loss": min(row["dev_loss"] for row in history),
+        "test": evaluate(translator, corpus.split("test")),
+        "settings": asdict(settings) | sizes,
+    }
+
+
+WHATS: dict[str, tuple[list[str], Callable[[str, int, argparse.Namespace], Row]]] = {
+    "positions": ([*tasks.POSITIONS], run_positions),
+    "recall": ([*tasks.RECALLS], run_recall),
+    "captions": ([*CAPTIONS], run_captions),
+}
+
+
+def main() -> None:
+    """Run what is not in the file yet, seed by seed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=[*WHATS])
+    parser.add_argument("--seeds", type=int, help="how many; by default 20, of captions 3")
+    parser.add_argument("--steps", type=int, default=STEPS, help="of captions")
+    parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    kinds, run = WHATS[options.what]
+    file = RESULTS / f"variants-{options.what}.json"
+    runs = read_json(file)["runs"] if file.is_file() else []
+    for seed in range(options.seeds or SEEDS[options.what]):
+        for kind in kinds:
+            if any((row["kind"], row["seed"]) == (kind, seed) for row in runs):
+                continue
+            start = time.process_time()
+            row = {"kind": kind, "seed": seed} | run(kind, seed, options)
+            runs.append(row | {"seconds": round(time.process_time() - start, 1)})
+            command = shlex.join(["python", "-m", "tools.variant_runs", *sys.argv[1:]])
+            write_json(file, {"command": command} | environment() | {"runs": runs})
+            print(runs[-1], flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The bias of each query and key, looked up by their distance."""
+
+import torch
+from torch import Tensor
+
+from transformer_course.checker.cases import Case, Property, gradients, vectors
+from transformer_course.checker.exercise import exercise
+
+
+def _only_distance_counts(value: Tensor, case: Case) -> bool:
+    return torch.equal(value[:, 1:, 1:], value[:, :-1, :-1])
+
+
+@exercise(
+    cases=[
+        Case((vectors(5, 2), 3)),
+        Case((vectors(5, 3), 6)),
+        Case((vectors(3, 4), 4)),
+        Case((vectors(9, 2), 1)),
+        Case((vectors(7, 2), 5), observe=gradients, looks_at="the gradient of `table`"),
+    ],
+    properties=[
+        Property(
+            "it depends on the distance alone: diagonals hold one number", _only_distance_counts
+        )
+    ],
+    hints=[
+        "Three steps: how far each key lies from each query, which row of the table that is, and "
+        "what the table holds there. Broadcasting gives all pairs of positions at once.",
+        "`position - position[:, None]` is key minus query. Distances beyond the limit count as "
+        "the limit, and row 0 belongs to minus the limit. `table[rows]` looks all rows up.",
+        "`row = offset.clamp(-limit, limit) + limit` with `limit = len(table) // 2`; "
+        "`table[row]` has the heads last, so `permute(2, 0, 1)`.",
+    ],
+)
+def relative_bias(table: Tensor, length: int) -> Tensor:
+    """Return the bias [heads, query, key] from a table [2 * limit + 1, heads]."""
+    limit = len(table) // 2
+    position = torch.arange(length)
+    offset = position - position[:, None]
+    row = offset.clamp(-limit, limit) + limit
+    return table[row].permute(2, 0, 1)
+
+
+relative_bias.mistake(
+    "the distance is counted from the key, not from the query",
+    edits=[("position - position[:, None]", "position[:, None] - position")],
+    observed="What belongs to the key after the query stands at the key before it: your matrices "
+    "are the transposed ones.",
+    change="Take key minus query, with the keys across: `position - position[:, None]`.",
+)
+relative_bias.mistake(
+    "large distances are not cut off",
+    edits=[("offset.clamp(-limit, limit)", "offset")],
+    observed="All is right as long as no distance exceeds the limit; then there is no row for it.",
+    change="Cut first: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "only keys after the query are cut off at the limit",
+    edits=[("clamp(-limit, limit)", "clamp(max=limit)")],
+    observed="A key far before the query gets a negative row, which counts from the table's end.",
+    change="Cut at both sides: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "the rows do not begin at minus the limit",
+    edits=[("limit) + limit", "limit)")],
+    observed="Distance 0 gets row 0, which belongs to minus the limit; negative rows count from "
+    "the table's end.",
+    change="Add the limit, so that the smallest distance gets row 0.",
+)
+relative_bias.mistake(
+    "the heads stay on the last axis",
+    edits=[(".permute(2, 0, 1)", "")],
+    observed="Your result has shape [query, key, heads].",
+    change="Bring the heads to the front: `.permute(2, 0, 1)`.",
+)
+relative_bias.mistake(
+    "the heads are brought to the front by reshape, which mixes the numbers up",
+    edits=[("permute(2, 0, 1)", "reshape(-1, length, length)")],
+    observed="The shape is right, but numbers of different heads stand in one matrix.",
+    change="Move the axis: `.permute(2, 0, 1)`.",
+)
+relative_bias.mistake(
+    "before and after count the same",
+    edits=[("offset.clamp", "offset.abs().clamp")],
+    observed="Your matrices are symmetric: the half of the table for keys before the query is "
+    "never used.",
+    change="Keep the sign of the distance.",
+)
+relative_bias.mistake(
+    "keys before the query all count as distance 0",
+    edits=[("clamp(-limit, limit)", "clamp(0, limit)")],
+    observed="The half of the table for keys before the query is never used.",
+    change="Cut at minus the limit: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "the limit is taken as the number of rows",
+    edits=[("len(table) // 2", "len(table)")],
+    observed="Distance 0 gets a row behind the table's end.",
+    change="A table for a limit has 2 * limit + 1 rows: `limit = len(table) // 2`.",
+)
+relative_bias.mistake(
+    "the limit is one too large",
+    edits=[("len(table) // 2", "len(table) // 2 + 1")],
+    observed="Each distance gets the row of the next one.",
+    change="`limit = len(table) // 2`: one row is for distance 0.",
+)
+relative_bias.mistake(
+    "the limit is one too small",
+    edits=[("len(table) // 2", "len(table) // 2 - 1")],
+    observed="Each distance gets the row of the one before, and the last row is never used.",
+    change="`limit = len(table) // 2`: one row is for distance 0.",
+)
+relative_bias.mistake(
+    "large distances wrap around instead of stopping at the limit",
+    edits=[("offset.clamp(-limit, limit) + limit", "(offset + limit) % len(table)")],
+    observed="A key just beyond the limit gets what belongs to the other end of the table.",
+    change="Cut: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "the key's position is looked up, not its distance",
+    edits=[("position - position[:, None]", "position + 0 * position[:, None]")],
+    observed="All rows of a matrix are the same: where the query stands has no influence.",
+    change="Subtract the query's position: `position - position[:, None]`.",
+)
+relative_bias.mistake(
+    "no gradient reaches the table",
+    edits=[("table[row]", "table.detach()[row]")],
+    observed="The numbers are right, but the table would never be trained.",
+    change="Leave out `torch.no_grad()`, `.detach()`, `.data` and `.item()`.",
+)

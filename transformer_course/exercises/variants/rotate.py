@@ -1,0 +1,159 @@
+"""Rotary positions: queries and keys turned by the angle of their place."""
+
+import torch
+from torch import Tensor
+
+from transformer_course.checker.cases import Case, Property, gradients, vectors
+from transformer_course.checker.exercise import exercise
+from transformer_course.model import variants
+
+
+def _lengths_stay(value: Tensor, case: Case) -> bool:
+    return torch.allclose(value.norm(dim=-1), case.inputs[0].norm(dim=-1), atol=1e-4)
+
+
+@exercise(
+    reference=variants.rotate,
+    cases=[
+        Case((vectors(1, 1, 3, 4),)),
+        Case((vectors(2, 3, 5, 6),)),
+        Case((vectors(2, 4, 4, 8), 3)),
+        Case((vectors(1, 2, 6, 2), 10)),
+        Case((vectors(1, 2, 3, 4), 1), observe=gradients, looks_at="the gradient of `x`"),
+    ],
+    properties=[Property("a rotation changes no vector's length", _lengths_stay)],
+    hints=[
+        "Three steps: an angle for each position and pair, its cosine and sine, and the rotation "
+        "of lesson 1 on features 0 and 1, 2 and 3, and so on.",
+        "`x[..., 0::2]` are the first features of all pairs, `x[..., 1::2]` the second ones. "
+        "Frequencies are those of the sinusoids: `10000 ** (-2 * i / d_k)` for pair i. Positions "
+        "run along axis -2, from `first`.",
+        "New first features: `even * cos - odd * sin`; new second ones: `even * sin + odd * cos`. "
+        "`torch.stack([...], dim=-1).flatten(-2)` puts the pairs back in their places.",
+    ],
+)
+def rotate(x: Tensor, first: int = 0) -> Tensor:
+    """Turn each pair of features of x [..., length, d_k] by position times frequency."""
+    d_k = x.shape[-1]
+    frequency = 10000 ** (-torch.arange(0, d_k, 2) / d_k)
+    position = torch.arange(first, first + x.shape[-2])
+    angle = position[:, None] * frequency
+    cos, sin = angle.cos(), angle.sin()
+    even, odd = x[..., 0::2], x[..., 1::2]
+    pairs = torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1)
+    return pairs.flatten(-2)
+
+
+rotate.mistake(
+    "the pairs turn the other way",
+    edits=[("cos - odd", "cos + odd"), ("even * sin + odd * cos", "odd * cos - even * sin")],
+    observed="Each vector keeps its length, but turns by minus its angle.",
+    change="First features: `even * cos - odd * sin`; second ones: `even * sin + odd * cos`.",
+)
+rotate.mistake(
+    "one sign is wrong, so this is no rotation",
+    edits=[("cos - odd", "cos + odd")],
+    observed="Lengths change: a rotation needs one minus and one plus.",
+    change="First features: `even * cos - odd * sin`.",
+)
+rotate.mistake(
+    "the second features have a wrong sign, so this is no rotation",
+    edits=[("sin + odd", "sin - odd")],
+    observed="Position 0 should stay as it is, but its second features change their sign.",
+    change="Second features: `even * sin + odd * cos`.",
+)
+rotate.mistake(
+    "pairs are a feature and its partner half the width away",
+    edits=[
+        ("x[..., 0::2], x[..., 1::2]", "x.chunk(2, dim=-1)"),
+        ("torch.stack([", "torch.cat(["),
+        ("pairs.flatten(-2)", "pairs"),
+    ],
+    observed="It is a rotation, as in Hugging Face's Llama, but of other pairs: weights that "
+    "were trained for one layout do not fit the other.",
+    change="Pair neighbours: `x[..., 0::2]` and `x[..., 1::2]`.",
+)
+rotate.mistake(
+    "the turned pairs are not put back in their places",
+    edits=[("torch.stack([", "torch.cat(["), ("pairs.flatten(-2)", "pairs")],
+    observed="At position 0 nothing should change, but the features come out in another order.",
+    change="Stack and flatten: `torch.stack([...], dim=-1).flatten(-2)`.",
+)
+rotate.mistake(
+    "pairs are taken from the halves and put back as neighbours",
+    edits=[("x[..., 0::2], x[..., 1::2]", "x.chunk(2, dim=-1)")],
+    observed="At position 0 nothing should change, but the features come out in another order.",
+    change="Take neighbours: `x[..., 0::2]` and `x[..., 1::2]`.",
+)
+rotate.mistake(
+    "cosine and sine are swapped",
+    edits=[("angle.cos(), angle.sin()", "angle.sin(), angle.cos()")],
+    observed="Position 0 is turned by a quarter of a circle; it should stay as it is.",
+    change="`cos, sin = angle.cos(), angle.sin()`.",
+)
+rotate.mistake(
+    "the position is added instead of turning the vectors",
+    edits=[
+        ("even * cos - odd * sin", "even + sin"),
+        ("even * sin + odd * cos", "odd + cos"),
+    ],
+    observed="This is lesson 1's encoding: lengths change, and dot products do not depend on the "
+    "offset alone.",
+    change="Multiply: first features `even * cos - odd * sin`, second ones "
+    "`even * sin + odd * cos`.",
+)
+rotate.mistake(
+    "the first position is ignored",
+    edits=[("arange(first, first + x.shape[-2])", "arange(x.shape[-2])")],
+    observed="All is right with `first` 0. In decoding, the newest token arrives alone, and its "
+    "place must be told.",
+    change="Count from `first`: `torch.arange(first, first + x.shape[-2])`.",
+)
+rotate.mistake(
+    "positions start at 1",
+    edits=[("arange(first, first + x.shape[-2])", "arange(first + 1, first + x.shape[-2] + 1)")],
+    observed="Position 0 is turned; it should stay as it is.",
+    change="The first vector has position `first`.",
+)
+rotate.mistake(
+    "each frequency is the root of what it should be",
+    edits=[("torch.arange(0, d_k, 2) / d_k", "torch.arange(0, d_k, 2) / (2 * d_k)")],
+    observed="Pair 0 is right, all others turn too fast.",
+    change="Pair i turns by `10000 ** (-2 * i / d_k)`.",
+)
+rotate.mistake(
+    "frequencies grow from pair to pair",
+    edits=[("(-torch.arange", "(torch.arange")],
+    observed="Pair 0 is right, all others turn faster than it; they should turn more slowly.",
+    change="The exponent is negative: `10000 ** (-2 * i / d_k)`.",
+)
+rotate.mistake(
+    "all pairs turn alike",
+    edits=[("frequency = 10000 **", "frequency = 1 **")],
+    observed="Pair 0 is right, all others turn as fast as it.",
+    change="Pair i turns by `10000 ** (-2 * i / d_k)`.",
+)
+rotate.mistake(
+    "angles are multiplied by 2 pi",
+    edits=[("[:, None] * frequency", "[:, None] * frequency * 2 * torch.pi")],
+    observed="Pair 0 hardly moves: one step is a whole turn.",
+    change="The frequency is in radians per position already.",
+)
+rotate.mistake(
+    "positions are counted along the heads",
+    edits=[("first + x.shape[-2])", "first + x.shape[1])")],
+    observed="With as many heads as positions all is right; else shapes do not fit.",
+    change="Positions are axis -2.",
+)
+rotate.mistake(
+    "only the first feature of each pair is turned",
+    edits=[("even * sin + odd * cos", "odd")],
+    observed="Every second feature stays as it is, so lengths change.",
+    change="Second features become `even * sin + odd * cos`.",
+)
+rotate.mistake(
+    "no gradient passes",
+    edits=[("pairs.flatten(-2)", "pairs.flatten(-2).detach()")],
+    observed="The numbers are right, but nothing before this would be trained.",
+    change="Leave out `torch.no_grad()`, `.detach()`, `.data` and `.item()`.",
+)
