@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_course import model, translation
+from transformer_course.model import variants
 
 CLOSE = 0.01
 """Largest relative difference that counts as right, where the number is not a whole one."""
@@ -127,6 +128,17 @@ def _real_translation() -> dict[int, float]:
     }
 
 
+def _variants() -> dict[int, float]:
+    return {
+        1: 2 * 16 + 1,
+        3: variants.alibi_slopes(4)[1].item(),
+        5: variants.rms_norm(torch.tensor([6.0, 8.0]), torch.ones(2))[0].item(),
+        6: 2 * 3072 // 3,
+        7: 10 * (100 - 1),
+        8: variants.cache_bytes_per_token(64, groups=8, d_k=128) // 1024,
+    }
+
+
 def _pretrained() -> dict[int, float]:
     return {2: 59_514 - 1, 5: 512 // 2, 6: F.silu(torch.tensor(1.0)).item()}
 
@@ -150,5 +162,6 @@ RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
     "07_toy_translation": _toy_translation,
     "08_decoding": _decoding,
     "09_real_translation": _real_translation,
+    "10_variants": _variants,
     "11_pretrained": _pretrained,
 }
