@@ -83,10 +83,11 @@ bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.training_speed
 	@$(BIN)/python -m benchmarks.decoding_speed
 	@$(BIN)/python -m benchmarks.scaling
+	@$(BIN)/python -m benchmarks.data_parallel
 
 results: $(AUTHOR)
-	@for length in short long; do for pair in en-fr en-de; do \
-		$(BIN)/python -m tools.recorded_runs $$pair $$length || exit 1; done; done
+	@for pair in en-fr en-de; do $(BIN)/python -m tools.recorded_runs $$pair short && \
+		$(BIN)/python -m tools.recorded_runs $$pair long --ship || exit 1; done
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp

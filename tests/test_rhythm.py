@@ -10,8 +10,7 @@ from tools.sources import lesson_sources, notebook_of, read_notebook, read_sourc
 STRETCH, CODE_STRETCH, FIRST_CODE = 500, 1200, 700
 WAY_TO_A_TRANSLATOR = 20_000  # lessons 0 to 7 together
 WAY_BEHIND = 3_500  # each lesson after them
-# Lesson 9 still has the form of the first edition.
-LESSONS = [source for source in lesson_sources() if source.stem != "09_real_translation"]
+LESSONS = lesson_sources()
 
 
 def to_a_translator(source):

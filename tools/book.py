@@ -19,7 +19,7 @@ from sphinx.config import Config
 
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
-from tools.live_translator import FORWARD_PASS, WIDGET, translator_script
+from tools.live_translator import MIRRORED, WIDGET, data_files
 from tools.sources import cell_key, lesson_sources, outcomes_of
 from tools.stamp import repository
 from transformer_course.exercises import catalogues
@@ -40,7 +40,7 @@ MATHJAX_PARTS = (
     "a11y/assistive-mml.js",
 )
 CHECK = re.compile(r"exercise\.(\w+)\.check\(\w+\)")
-LIVE_TRANSLATOR = "book/live_translator"
+LIVE_PAGES = ("book/index", "book/live_translator")
 LIVE_STYLE = "translator.css"
 
 
@@ -53,7 +53,7 @@ def fill(app: Sphinx, page: str, source: list[str]) -> None:
     """Put what stands elsewhere into the book's own pages."""
     if page.startswith("book/"):
         source[0] = filled(source[0])
-        for file in (*lesson_sources(), FORWARD_PASS, WIDGET):
+        for file in (*lesson_sources(), *MIRRORED, WIDGET):
             app.env.note_dependency(str(file))
 
 
@@ -73,10 +73,11 @@ def show_outcomes(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def write_live_translator(app: Sphinx) -> None:
-    """Put the toy translator's weights and words among the site's files, and what shows them."""
+    """Put the weights and words of the translators among the site's files, and what shows them."""
     folder = Path(app.outdir) / "_static" / "live"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "toy.js").write_text(translator_script(), encoding="utf-8")
+    for name, script in data_files().items():
+        (folder / name).write_text(script, encoding="utf-8")
     for name in (LIVE_STYLE, *SCRIPTS):
         shutil.copyfile(WEB / name, folder / name)
 
@@ -150,8 +151,8 @@ def load_chart_library(
 def load_live_translator(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
-    """Load the toy translator on its page alone."""
-    if page == LIVE_TRANSLATOR:
+    """Load the live translator where it is shown, and nowhere else."""
+    if page in LIVE_PAGES:
         app.add_css_file(f"live/{LIVE_STYLE}")
         for script in ("toy.js", *SCRIPTS):
             app.add_js_file(f"live/{script}", defer="defer")

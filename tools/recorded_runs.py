@@ -1,4 +1,4 @@
-"""Train the translators of lesson 9, write down what they reach, ship those of the long runs.
+"""Train the translators of lesson 9 and write down what they reach.
 
     python -m tools.recorded_runs en-fr short --data FOLDER
 
@@ -10,31 +10,30 @@ import argparse
 import json
 import shlex
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from transformer_course.translation import RECIPES, SentencePair, Translator
-from transformer_course.translation.checkpoints import read_json, write_json, write_tensors
+from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
 from transformer_course.translation.training import state
 from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.recorded_runs import results_file
 from transformer_course.translation.training.runs import RUN_FILE, Run, environment
 from transformer_course.translation.training.trainer import Trainer
-from transformer_course.translation.translator import MODEL_FILE, SHIPPED, parameters_by_name
+from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
 RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN}
 SEEDS_FOR = {"short": [0, 1, 2], "long": [0]}
-CAPTIONS = SHIPPED / "captions.en"
 TRANSLATIONS = "captions.txt"
 
 
 def main() -> None:
-    """Train, score and write the results; ship the long run's translator."""
+    """Train, score and write the results; ship the translator of the first seed if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pair", choices=("en-fr", "en-de"))
     parser.add_argument("length", choices=RECIPE_FOR)
@@ -43,6 +42,7 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, help="processor threads; torch's choice if not given"
     )
+    parser.add_argument("--ship", action="store_true", help="put the translator into the package")
     parser.add_argument("--work", type=Path, default=Path(".make/recorded_runs"))
     options = parser.parse_args()
     seeds = options.seeds or SEEDS_FOR[options.length]
@@ -51,7 +51,7 @@ def main() -> None:
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
     write_json(results_file(options.pair, options.length), _results(runs, options))
-    if options.length == "long":
+    if options.ship:
         _ship(folders[0], runs[0])
 
 
@@ -114,7 +114,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         | {name: row[name] for name in ("step", "train_loss", "dev_loss", "dev_bleu")}
         for row in first["history"]
     ]
-    command = shlex.join(["python", "-m", "tools.recorded_runs", options.pair, options.length])
+    command = shlex.join(["python", "-m", "tools.recorded_runs", *sys.argv[1:]])
     return {
         **{name: round(fmean(scores[name] for scores in best), 2) for name in MEANS},
         "signature": best[0]["signature"],
@@ -124,7 +124,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         "padding_waste": first["padding_waste"],
         "command": command,
         **environment(),
-        "settings": asdict(RECIPE_FOR[options.length]),
+        "settings": first["recipe"],
         "seeds": seeds,
         "curve": curve,
         "translations": first["translations"],
@@ -134,14 +134,12 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
 def _ship(folder: Path, run: dict[str, Any]) -> None:
     """Put the translator into the package, in half precision, with what it makes of captions."""
     translator = Translator.load(folder)
-    _round_to_half(translator)
+    translator.model.half()
     target = SHIPPED / f"multi30k-{run['pair']}"
     target.mkdir(parents=True, exist_ok=True)
     translator.save(target)
-    weights = {name: tensor.half() for name, tensor in parameters_by_name(translator.model).items()}
-    write_tensors(target / MODEL_FILE, weights, {})
     captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
-    said = translator.translate(captions, beam=BEAM)
+    said = Translator.load(target).translate(captions, beam=BEAM)
     (target / TRANSLATIONS).write_text("\n".join(said) + "\n", encoding="utf-8")
     left_out = ("history", "translations")
     write_json(

@@ -212,12 +212,14 @@ def _train(options: argparse.Namespace) -> int:
     with join_world() as world:
         if options.resume:
             _refuse_settings(options)
+        options.resume = options.resume or _is_begun(options)
+        if options.resume:
             run = Run.read(options.output)
         else:
             run = _requested_run(options)
             if world.is_first:
                 check_is_new(options.output)
-        make_loss = _loss_by_own_model(options)
+        make_loss = _loss_by_own_model(options, world.is_first)
         with world.first_alone():
             corpus = run.load_corpus()
         trainer = run.trainer(options.output, corpus, world, make_loss)
@@ -234,6 +236,16 @@ def _train(options: argparse.Namespace) -> int:
     return INTERRUPTED if trainer.stopped else 0
 
 
+def _is_begun(options: argparse.Namespace) -> bool:
+    """Say whether ``torchrun``, which restarts what failed, began this command already."""
+    from transformer_course.translation.training.data_parallel import started_by_torchrun
+    from transformer_course.translation.training.runs import RUN_FILE, Run
+
+    if not started_by_torchrun() or not (options.output / RUN_FILE).exists():
+        return False
+    return Run.read(options.output).command == options.command_line
+
+
 def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
     """Go on where the run in the folder stopped, or take the folder for a new run."""
     from transformer_course.translation.training import state
@@ -242,20 +254,23 @@ def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
     if options.resume:
         if state.is_there(options.output):  # else it was killed before it could write any
             trainer.resume(options.output)
+            if trainer.world.is_first:
+                print(f"transformer-course: goes on at step {trainer.step}.", file=sys.stderr)
     elif trainer.world.is_first:
         check_is_new(options.output)  # again: another training may have been quicker
         _keep_model(options)
 
 
-def _loss_by_own_model(options: argparse.Namespace) -> "MakeLoss | None":
-    """Return what makes the loss by a learner's file: the one given, or the run's own copy."""
+def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss | None":
+    """Return what makes the loss by a learner's file: the run's own copy, or the one given."""
     kept = options.output / NAME
-    path = options.model or (kept if options.resume and kept.exists() else None)
+    path = kept if options.resume and kept.exists() else options.model
     if path is None:
         return None
     from transformer_course.own.training import loss_by
 
-    print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
+    if reports:
+        print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
     return loss_by(path)
 
 

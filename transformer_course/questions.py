@@ -117,13 +117,13 @@ def _decoding() -> dict[int, float]:
 
 
 def _real_translation() -> dict[int, float]:
-    candidate, reference = ["the"] * 7, ["the", "cat", "is", "on", "the", "mat"]
+    candidate, reference = ["a", "dog", "a", "dog"], ["a", "dog", "and", "a", "cat"]
     return {
         1: translation.clipped_counts(candidate, reference, n=1)[0],
         2: translation.brevity_penalty(900, 1000),
-        7: 1 - (4 + 6 + 5 + 5 + 6 + 4) / (3 * (6 + 6)),
-        9: (10 * 2 + 90 * 4) / 100,
-        12: math.exp(30 / 20),
+        3: 100 * (0.8 * 0.4 * 0.2 * 0.1) ** (1 / 4),
+        6: 3 + 6,
+        8: (29 + 1) / (999 + 1),
     }
 
 

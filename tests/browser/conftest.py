@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,13 +15,21 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import torch
 from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
 from tools.sources import ROOT
+from transformer_course.translation import RECIPES, Translator
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.training.runs import Run
 
 INSIDE_A_PAGE = {"data", "blob", "about"}
 LOCAL_SCHEMES = {"file"} | INSIDE_A_PAGE
+
+# One vocabulary for both languages, which three-way tying needs.
+PAIRS = [SentencePair("the cat sleeps", "the cat sleeps")]
+SIZES = {"d_model": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "d_ff": 12}
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
@@ -165,3 +173,40 @@ def open_page(browser: Browser, address: str) -> Callable[..., AbstractContextMa
             yield visit
 
     return opened
+
+
+@pytest.fixture
+def opens(browser: Browser) -> Callable[..., AbstractContextManager[Visit]]:
+    """Return a context manager: a page on disk that needs no other file, in a new window."""
+
+    @contextmanager
+    def opened(path: Path, **options: Any) -> Iterator[Visit]:
+        with browser.new_context(reduced_motion="reduce", **options) as context:
+            visit = watched(context, path.name, None)
+            visit.page.goto(path.as_uri())
+            yield visit
+            assert visit.complaints == []
+            assert visit.strangers == []
+            assert visit.paths == {str(path)}
+
+    return opened
+
+
+def random_run(
+    folder: Path,
+    pairs: Sequence[SentencePair] = PAIRS,
+    languages: tuple[str, str] = ("en", "fr"),
+    corpus: str = "multi30k",
+    **choices: Any,
+) -> Translator:
+    """Write a run with random weights, which half precision holds as they are."""
+    translator = Translator.from_pairs(pairs, languages, **(SIZES | choices))
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in translator.model.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+            parameter.copy_(parameter.half())
+    translator.save(folder)
+    texts = {"source": folder, "target": folder} if corpus == "files" else {}
+    Run(corpus, RECIPES[corpus], **texts).write(folder)
+    return translator

@@ -1,6 +1,5 @@
 """JupyterLab: a chart that moves, an exercise answered wrongly and rightly, the map's links."""
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from tools.sources import ROOT
 from transformer_course.checker.feedback import Verdict
 from transformer_course.exercises.positional_encoding import sinusoidal_encoding
 from transformer_course.syllabus import LESSONS
+from transformer_course.workspace.copies import lesson_copy
 from transformer_course.workspace.home import PAGE
 from transformer_course.workspace.update import DEFAULT
 
@@ -56,8 +56,7 @@ class Lesson:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        notebook = json.loads((ROOT / "notebooks" / LESSON).read_text(encoding="utf-8"))
-        self.cells = notebook["cells"]
+        self.cells = lesson_copy(ROOT / "notebooks" / LESSON)["cells"]
 
     def run_all(self) -> None:
         """Run every cell, and wait for the last one."""

@@ -9,26 +9,42 @@ import torch
 from playwright.sync_api import Page, expect
 
 from tests.browser.test_book import PHONE, loaded
-from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
+from tools.live_translator import ON_REQUEST
+from transformer_course.model import silenced_heads
+from transformer_course.translation import (
+    BOS,
+    EOS,
+    PAD,
+    Translator,
+    beam_search,
+    pad_rows,
+    toy_checkpoint,
+    toy_corpus,
+)
 from transformer_course.translation.corpora.vocabulary import SPECIAL_TOKENS
+from transformer_course.translation.translator import shipped_names
 
 PAGE = "book/live_translator"
 ANOTHER_PAGE = "book/notation"
 SENTENCES = {"train": 100, "test": 150, "test_combinations": 150}
 SAMPLE = 40
+HEADS = 24  # of three attentions in two layers
 ATTENTION_TOLERANCE = 1e-2
 MOST_BYTES = 1.5e6  # of the page, beyond what every page of the book loads
 PAUSE = 250  # milliseconds between two words, as in view.js
 STILL = {"reduced_motion": "reduce"}
 
-TRANSLATE_ALL = """sentences => {
-    const translator = new Translator(CHECKPOINT);
+TRANSLATE_ALL = """([name, sentences, beam]) => {
+    const translator = new Translator(TRANSLATORS[name]);
     return sentences.map(sentence => {
-        const words = splitWords(sentence);
-        const steps = [...translator.translate(words)];
-        const said = steps.filter(step => !step.ends).map(step => step.word);
-        const attention = steps.map(step => step.crossAttention);
-        return {words, translation: joinWords(said), attention};
+        const tokens = translator.source.tokens(sentence);
+        const path = pathTo([...translator.translate(tokens, beam)].at(-1).best);
+        return {
+            tokens,
+            translation: translator.target.text(path.map(step => step.token)),
+            logProbability: path.at(-1).logProbability,
+            attention: path.map(step => step.crossAttention),
+        };
     });
 }"""
 
@@ -50,7 +66,7 @@ def sentences():
 
 @pytest.fixture(scope="module")
 def examples(opened):
-    return opened.page.evaluate("EXAMPLES")
+    return opened.page.evaluate("TRANSLATORS.toy.examples")
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +100,8 @@ def cells(page):
 
 
 def assert_as_in_python(page, translator, sentences):
-    found = page.evaluate(TRANSLATE_ALL, sentences)
-    assert [one["words"] for one in found] == [translator.source.tokens(s) for s in sentences]
+    found = page.evaluate(TRANSLATE_ALL, ["toy", sentences, 1])
+    assert [one["tokens"] for one in found] == [translator.source.tokens(s) for s in sentences]
     translations = translator.translate(sentences)
     assert [one["translation"] for one in found] == translations
     for one, source, target in zip(found, sentences, translations, strict=True):
@@ -103,13 +119,28 @@ def test_400_sentences_are_translated_as_in_python(page, translator, sentences):
     assert_as_in_python(page, translator, sentences)
 
 
+def test_beam_search_finds_what_it_finds_in_python(page, translator, sentences):
+    sentences = random.Random(2).sample(sentences, SAMPLE)
+    found = page.evaluate(TRANSLATE_ALL, ["toy", sentences, 5])
+    source = pad_rows([[*translator.source.encode(text), EOS] for text in sentences], PAD)
+    expected = [best for (best,) in beam_search(translator.model, source, BOS, EOS, beam=5)]
+    assert [one["translation"] for one in found] == [
+        translator.target.decode(best.tokens) for best in expected
+    ]
+    for one, best in zip(found, expected, strict=True):
+        assert one["logProbability"] == pytest.approx(best.log_probability, abs=1e-2)
+
+
 def test_words_are_joined_as_in_python(page, translator):
     tokens = translator.target.vocabulary.tokens
     numbers = range(len(SPECIAL_TOKENS), len(tokens))
     elided = [number for number in numbers if tokens[number].endswith("'")]
     pairs = [*product(elided, numbers), *product(numbers, elided)]
-    words = [[tokens[first], tokens[second]] for first, second in pairs]
-    joined = page.evaluate("pairs => pairs.map(joinWords)", words)
+    join = """pairs => {
+        const { target } = new Translator(TRANSLATORS.toy);
+        return pairs.map(ids => target.text(ids));
+    }"""
+    joined = page.evaluate(join, [list(pair) for pair in pairs])
     assert joined == [translator.target.decode(pair) for pair in pairs]
 
 
@@ -124,7 +155,8 @@ def test_words_are_joined_as_in_python(page, translator):
     ],
 )
 def test_words_are_cut_out_of_what_people_type(page, text, words):
-    assert page.evaluate("splitWords", text) == words
+    tokens = "text => new Translator(TRANSLATORS.toy).source.tokens(text)"
+    assert page.evaluate(tokens, text) == words
 
 
 # What the reader sees
@@ -175,6 +207,54 @@ def test_another_head_is_another_picture(page, translator, examples):
     shown = torch.tensor(cells(page))
     torch.testing.assert_close(shown, weights[0, 2], rtol=0, atol=ATTENTION_TOLERANCE)
     assert "layer 0, head 2" in page.locator("#live-in-words").inner_text()
+
+
+def test_beam_shows_the_search_as_a_tree(page, translator, examples):
+    expect(page.locator("#live-beams")).to_be_hidden()
+    page.get_by_label("Decoding", exact=True).select_option("beam of 5")
+    tree = page.get_by_role("img", name="At each step five beginnings are kept")
+    path = [*translator.target.tokens(translator.translate(examples[:1], beam=5)[0]), "<eos>"]
+    assert tree.locator("line.best").count() == len(path)
+    assert tree.locator("text:not(.figure)").all_text_contents()[0] == path[0]
+    marks = tree.locator("circle, rect").count()
+    assert 5 * len(path) <= marks == tree.locator("line").count()
+    rows = page.locator("#live-ended tbody tr")
+    assert rows.count() == tree.locator("rect").count()
+    assert rows.first.locator("th").inner_text() == page.locator("#live-translation").inner_text()
+    means = []
+    for row in rows.all():
+        total, length, mean = map(float, row.locator("td").all_inner_texts())
+        assert total / length == pytest.approx(mean, abs=1e-2)
+        means.append(mean)
+    assert means == sorted(means, reverse=True)
+    page.get_by_label("Decoding", exact=True).select_option("greedy")
+    expect(page.locator("#live-beams")).to_be_hidden()
+
+
+def test_heads_are_switched_off_as_in_python(page, translator, examples):
+    page.get_by_text("Switch heads off", exact=True).click()
+    heads = page.locator("#live-heads")
+    assert heads.get_by_role("checkbox", checked=True).count() == HEADS
+    blind = list(product(range(2), range(4)))
+    for layer, head in blind:
+        heads.get_by_label(f"cross-attention, layer {layer}, head {head}").uncheck()
+    expect(page.locator("#live-status")).to_contain_text("8 heads are off")
+    silenced = [(f"decoder.layers.{layer}.cross_attention", head) for layer, head in blind]
+    with silenced_heads(translator.model, silenced):
+        (expected,) = translator.translate(examples[:1])
+    assert page.locator("#live-translation").inner_text() == expected
+    assert expected != translator.translate(examples[:1])[0]
+    page.get_by_role("button", name="All heads on").click()
+    expect(page.locator("#live-translation")).to_have_text(translator.translate(examples[:1])[0])
+    assert heads.get_by_role("checkbox", checked=True).count() == HEADS
+
+
+def test_translators_that_ship_have_a_button(page):
+    shipped = [title for name, title in ON_REQUEST.items() if name in shipped_names()]
+    choices = page.locator("#live-choices button")
+    titles = [title.partition(" (")[0] for title in choices.all_text_contents()]
+    assert titles == ["English to French, toy language", *shipped]
+    assert page.locator("#live-choices").is_visible() == bool(shipped)
 
 
 def stop_the_clock(page: Page) -> None:
@@ -273,6 +353,8 @@ def test_keyboard_reaches_and_works_everything(page, examples):
     expect(page.locator("#live-input")).to_have_value(examples[1])
     before = cells(page)
     page.keyboard.press("Tab")
+    expect(page.locator("#live-beam")).to_be_focused()
+    page.keyboard.press("Tab")
     expect(page.locator("#live-view")).to_be_focused()
     page.keyboard.press("ArrowUp")
     assert cells(page) != before
@@ -283,7 +365,7 @@ def test_screen_reader_hears_the_translation_once(page):
     assert status.locator("[lang=fr]").count() == 0  # silent until somebody asks
     ask(page, "the queen sings")
     expect(status.locator("[lang=fr]")).to_have_text("la reine chante.")
-    for name in ("English sentence", "Attention of"):
+    for name in ("English sentence", "Decoding", "Attention of"):
         assert page.get_by_label(name, exact=True).count() == 1
 
 

@@ -1,40 +1,26 @@
 """A published page opens from disk, asks for nothing, and says what Python says."""
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.conftest import served, watched
+from tests.browser.conftest import random_run, served
 from tests.browser.test_book import PHONE, violations
+from tests.browser.test_live_translator import TRANSLATE_ALL
 from transformer_course.model.transformer import TYINGS, evaluating
 from transformer_course.publish import page as publishing
 from transformer_course.publish import write_page
-from transformer_course.translation import RECIPES, Translator, toy_checkpoint, toy_corpus
-from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
-from transformer_course.translation.training.runs import Run
 
 SENTENCES = 200
-STILL = {"reduced_motion": "reduce"}
-TRANSLATE_ALL = """sentences => {
-    const translator = new Translator(CHECKPOINT);
-    return sentences.map(sentence => {
-        const steps = [...translator.translate(splitWords(sentence))];
-        return joinWords(steps.filter(step => !step.ends).map(step => step.word));
-    });
-}"""
 LOGITS = """([source, target]) => {
-    const { model } = new Translator(CHECKPOINT);
+    const { model } = new Translator(TRANSLATORS.published);
     const decoder = new CachedDecoder(model, encode(model, source));
     return target.map(token => [...decoder.step(token).logits]);
 }"""
-# One vocabulary for both languages, which three-way tying needs.
-PAIRS = [SentencePair("the cat sleeps", "the cat sleeps")]
-SIZES = {"d_model": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "d_ff": 12}
 
 
 @pytest.fixture(scope="module")
@@ -53,39 +39,9 @@ def toy_page(corpus, tmp_path_factory):
     return path
 
 
-@pytest.fixture
-def opens(browser):
-    """Return a context manager: a page on disk, opened in a new window."""
-
-    @contextmanager
-    def opened(path, **options) -> Iterator:
-        with browser.new_context(**STILL, **options) as context:
-            visit = watched(context, path.name, None)
-            visit.page.goto(path.as_uri())
-            yield visit
-            assert visit.complaints == []
-            assert visit.strangers == []
-            assert visit.paths == {str(path)}
-
-    return opened
-
-
 @pytest.fixture(scope="module")
 def translator():
     return Translator.load(toy_checkpoint())
-
-
-def random_run(folder, **choices):
-    """Write a run with random weights, which half precision holds as they are."""
-    translator = Translator.from_pairs(PAIRS, ("en", "fr"), **(SIZES | choices))
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for parameter in translator.model.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
-            parameter.copy_(parameter.half())
-    translator.save(folder)
-    Run("multi30k", RECIPES["multi30k"]).write(folder)
-    return translator
 
 
 def test_200_sentences_are_translated_as_in_python(opens, toy_page, corpus, translator):
@@ -93,7 +49,8 @@ def test_200_sentences_are_translated_as_in_python(opens, toy_page, corpus, tran
     pairs = [pair for split in splits for pair in random.Random(0).sample(split, SENTENCES // 2)]
     sentences = [pair.source for pair in pairs]
     with opens(toy_page) as visit:
-        assert visit.page.evaluate(TRANSLATE_ALL, sentences) == translator.translate(sentences)
+        found = visit.page.evaluate(TRANSLATE_ALL, ["published", sentences, 1])
+        assert [one["translation"] for one in found] == translator.translate(sentences)
 
 
 @pytest.mark.parametrize("tying", TYINGS)
@@ -120,7 +77,7 @@ def test_page_opens_with_an_example_and_its_picture(opens, toy_page, translator)
 
 
 def test_without_examples_the_page_waits_for_a_sentence(opens, tmp_path):
-    random_run(tmp_path, max_len=6)
+    random_run(tmp_path, corpus="files", max_len=6)
     write_page(tmp_path, tmp_path / "page.html")
     with opens(tmp_path / "page.html") as visit:
         page = visit.page
@@ -143,14 +100,23 @@ def test_keyboard_reaches_everything(opens, toy_page):
         page.keyboard.type("the queen sings")
         page.keyboard.press("Enter")
         expect(page.locator("#live-translation")).to_have_text("la reine chante")
-        for name in ("button[type=submit]", "#live-example", "#live-view", ".grid", "summary"):
+        form = ("button[type=submit]", "#live-example", "#live-beam")
+        for name in (*form, "#live-view", "#live-picture .scroll", "details:first-of-type summary"):
             page.keyboard.press("Tab")
             expect(page.locator(name)).to_be_focused()
+
+
+def unfold(page):
+    """Show all that a page can show."""
+    page.get_by_label("Decoding", exact=True).select_option("beam of 5")
+    for fold in page.locator("summary").all():
+        fold.click()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_grave_violation(opens, toy_page, scheme):
     with opens(toy_page, color_scheme=scheme) as visit:
+        unfold(visit.page)
         assert violations(visit.page) == []
         background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (background == "rgb(255, 255, 255)") == (scheme == "light")
@@ -158,6 +124,7 @@ def test_axe_finds_no_grave_violation(opens, toy_page, scheme):
 
 def test_page_fits_a_phone(opens, toy_page):
     with opens(toy_page, viewport=PHONE) as visit:
+        unfold(visit.page)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 

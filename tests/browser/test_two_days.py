@@ -204,8 +204,8 @@ class Learner:
         return self.page.locator(IN_FRONT).nth(next(found))
 
     def run(self, cell: Locator) -> None:
-        """Click into a cell and press Shift+Enter."""
-        cell.locator(".cm-content").click()
+        """Click into a cell, or on the line that a folded one shows, and press Shift+Enter."""
+        cell.locator(".cm-content, .jp-Placeholder-content").first.click()
         self.page.keyboard.press("Shift+Enter")
 
     def fill(self, exercise: str, answer: list[list[str]]) -> None:

@@ -74,11 +74,11 @@ def test_file_that_does_not_run(
 
 
 def test_step_that_never_ends_is_refused(fails: Fails, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("transformer_course.own.whole.TIME_LIMIT", 1.0)
+    monkeypatch.setattr("transformer_course.own.whole.CHECK_LIMIT", 1.0)
     endless = "def softmax(scores):\n    while True:\n        pass"
     path = file_with(tmp_path, softmax=endless)
     said = fails("train", "--model", path, "--output", tmp_path / "run")
-    assert "they stop with TimeLimitReached" in said
+    assert "they do not end within 1 seconds" in said
 
 
 def test_missing_file_is_said(fails: Fails, tmp_path: Path) -> None:

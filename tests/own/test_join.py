@@ -107,13 +107,13 @@ def test_answer_that_breaks_the_whole_is_refused(notebook) -> None:
 
 
 def test_answer_that_ends_alone_and_never_in_the_whole_is_refused(notebook, monkeypatch) -> None:
-    monkeypatch.setattr("transformer_course.own.whole.TIME_LIMIT", 0.5)
+    monkeypatch.setattr("transformer_course.own.whole.CHECK_LIMIT", 0.5)
     notebook.run(
         "def causal_mask(length):\n"
         "    while length == 5:\n        pass\n"
         "    return torch.ones(length, length).tril().bool()"
     )
-    assert "they stop with TimeLimitReached" in refused(notebook, "causal_mask")
+    assert "they do not end within" in refused(notebook, "causal_mask")
 
 
 def test_two_helpers_of_one_name_are_refused(notebook) -> None:

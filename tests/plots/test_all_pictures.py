@@ -109,7 +109,6 @@ PICTURES = {
         WORDS,
         "Two triangles of paths",
     ),
-    "loss_and_bleu": lambda: plots.loss_and_bleu([row | {"dev_bleu": 9.0} for row in HISTORY]),
     "loss_curves": lambda: plots.loss_curves(HISTORY),
     "mask_panels": lambda: plots.mask_panels({"causal": causal_mask(6)}, WORDS, WORDS, "Open"),
     "mask_viewer": lambda: plots.mask_viewer(SCORES, WORDS, real=4),

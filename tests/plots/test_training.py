@@ -218,21 +218,3 @@ def test_outside_a_notebook_the_live_picture_needs_no_ipython():
         "with LiveLossPicture(interval=0) as live: live.update([{'step': 1}])\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_a_run_is_drawn_with_its_bleu():
-    history = [
-        {"step": 5, "train_loss": 3.0, "dev_loss": 2.0, "dev_bleu": 1.0},
-        {"step": 9, "train_loss": 2.5, "dev_loss": 1.5, "dev_bleu": 7.0},
-    ]
-    picture = pictures.loss_and_bleu(history)
-    above, below = picture.figure.axes
-    assert [list(line.get_ydata()) for line in above.lines] == [[3.0, 2.5], [2.0, 1.5]]
-    assert list(below.lines[0].get_ydata()) == [1.0, 7.0]
-    # Measured figures differ from one computer to the next.
-    assert not any(character.isdigit() for character in picture.description)
-
-
-def test_a_run_without_bleu_is_refused():
-    with pytest.raises(ValueError, match="lacks the column dev_bleu"):
-        pictures.loss_and_bleu([{"step": 1, "train_loss": 1.0, "dev_loss": 1.0}])

@@ -60,10 +60,16 @@ def test_learned_positions_are_refused():
         checkpoint(small_translator(positions="learned"))
 
 
-def test_subwords_are_refused():
-    pairs = [SentencePair("the cat sleeps and the dog sees it", "le chat dort et le chien le voit")]
-    with pytest.raises(ValueError, match="this translator was trained on sub-words"):
-        checkpoint(small_translator(pairs, subwords=40))
+def test_subwords_bring_the_scores_by_which_they_merge():
+    pairs = [SentencePair("the cat, the cat and the hat", "le chat, le chat et le chapeau")]
+    content = checkpoint(small_translator(pairs, subwords=40))
+    assert content["source"] == content["target"]
+    score = dict(zip(content["source"], content["scores"], strict=True))
+    assert score["at"] > score["▁c"] > score["▁cat"]  # in the order in which they were learned
+
+
+def test_words_bring_no_scores(toy):
+    assert checkpoint(toy)["scores"] is None
 
 
 @pytest.mark.parametrize(

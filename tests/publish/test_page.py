@@ -5,6 +5,7 @@ import pytest
 
 from transformer_course import __version__
 from transformer_course.publish import page
+from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 
 TEXT_CONTRAST = 4.5  # WCAG AA
@@ -26,9 +27,11 @@ def html(tmp_path_factory):
     return path.read_text(encoding="utf-8")
 
 
-def constants_in(script):
+def values_in(script):
+    """Return what each line of a script assigns, by what it is assigned to."""
     lines = script.strip().splitlines()
-    return dict(re.fullmatch(r"const (\w+) = (.*);", line).groups() for line in lines)
+    found = [re.fullmatch(r"(?:const )?(\S+) \+?= (.*);", line) for line in lines]
+    return {line[1]: json.loads(line[2]) for line in found}
 
 
 def test_page_of_the_toy_is_small(html):
@@ -37,7 +40,6 @@ def test_page_of_the_toy_is_small(html):
 
 def test_page_says_what_it_was_made_from(html):
     assert "<title>A translator from English into French</title>" in html
-    assert "It knows 120 words" in html
     footer = re.search("<footer>(.*)</footer>", html, re.DOTALL)[1]
     for fact in ("254,592 parameters", "500 steps", "“toy”", f"version {__version__}"):
         assert fact in footer
@@ -53,18 +55,39 @@ def test_page_holds_what_the_book_loads(html):
         assert (page.WEB / name).read_text(encoding="utf-8").strip() in html
 
 
-def test_data_are_three_constants():
-    translator = Translator.load(toy_checkpoint())
-    constants = constants_in(page.data_script(translator, ["the cat"]))
-    assert list(constants) == ["CHECKPOINT", "EXAMPLES", "SHADES"]
-    assert json.loads(constants["EXAMPLES"]) == ["the cat"]
-    assert all(json.loads(text) for text in constants.values())
+def test_a_page_opens_with_colours_and_choices():
+    choices = [page.Choice("toy", "Toy"), page.Choice("other", "Other", ("other.0.js",), 5.8)]
+    values = values_in(page.opening_script(choices))
+    assert list(values) == ["SHADES", "CHOICES", "TRANSLATORS"]
+    assert [choice["name"] for choice in values["CHOICES"]] == ["toy", "other"]
+    assert values["CHOICES"][1]["scripts"] == ["other.0.js"]
+    assert values["TRANSLATORS"] == {}
+
+
+def test_scripts_bring_a_translator_in_parts(monkeypatch):
+    monkeypatch.setattr(page, "PART", 100_000)
+    toy = Translator.load(toy_checkpoint())
+    first, *parts = page.translator_scripts("toy", toy, ["the cat"])
+    assert len(parts) == 7
+    content = values_in(first)['TRANSLATORS["toy"]']
+    assert content["examples"] == ["the cat"]
+    for part in parts:
+        assert len(part) < 1.01 * page.PART
+        content["weights"] += values_in(part)['TRANSLATORS["toy"].weights']
+    expected = json.loads(json.dumps(checkpoint(toy)))  # tuples become lists
+    assert content == expected | {"examples": ["the cat"]}
 
 
 def test_data_cannot_end_the_script():
-    script = page.data_script(Translator.load(toy_checkpoint()), ["</script><b>"])
-    assert "<" not in script
-    assert json.loads(constants_in(script)["EXAMPLES"]) == ["</script><b>"]
+    toy = Translator.load(toy_checkpoint())
+    first, *_ = page.translator_scripts("toy", toy, ["</script><b>"])
+    assert "<" not in first
+    assert values_in(first)['TRANSLATORS["toy"]']["examples"] == ["</script><b>"]
+
+
+def test_examples_of_captions_are_captions():
+    assert page.caption_examples()[0] == "A dog runs on the beach."
+    assert len(set(page.caption_examples())) == page.EXAMPLES
 
 
 def test_examples_are_test_sentences(corpus):

@@ -77,22 +77,23 @@ def test_only_pages_with_charts_load_the_chart_library():
     assert loaded == ["vendor/vega.js", "charts.js"]
 
 
-def test_live_translator_is_loaded_on_its_page_alone():
+def test_live_translator_is_loaded_on_its_pages_alone():
     loaded = []
     app = SimpleNamespace(
         add_js_file=lambda file, **attributes: loaded.append(file), add_css_file=loaded.append
     )
-    book.load_live_translator(app, "book/index", "", {}, None)
+    book.load_live_translator(app, "book/notation", "", {}, None)
     assert loaded == []
-    book.load_live_translator(app, book.LIVE_TRANSLATOR, "", {}, None)
+    book.load_live_translator(app, book.LIVE_PAGES[0], "", {}, None)
     assert loaded == [f"live/{file}" for file in (book.LIVE_STYLE, "toy.js", *SCRIPTS)]
 
 
 def test_live_translator_has_all_that_its_page_loads(monkeypatch, tmp_path):
-    monkeypatch.setattr(book, "translator_script", lambda: "const CHECKPOINT = {};\n")
+    data = {"toy.js": "const TRANSLATORS = {};\n", "other.0.js": "TRANSLATORS.other = {};\n"}
+    monkeypatch.setattr(book, "data_files", lambda: data)
     book.write_live_translator(SimpleNamespace(outdir=tmp_path))
     written = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.*")}
-    assert written.pop("toy.js") == "const CHECKPOINT = {};\n"
+    assert {name: written.pop(name) for name in data} == data
     assert written.keys() == {book.LIVE_STYLE, *SCRIPTS}
     assert all(text == (WEB / name).read_text("utf-8") for name, text in written.items())
 

@@ -11,7 +11,7 @@ PAGE = ROOT / "book" / "live_translator.md"
 
 
 def test_every_named_function_stands_beside_its_python():
-    script = live_translator.FORWARD_PASS.read_text(encoding="utf-8")
+    script = "".join(file.read_text(encoding="utf-8") for file in live_translator.MIRRORED)
     named = re.findall(r"// ([\w/]+)\.py: ([\w.]+)", script)
     text = live_translator.mirrors()
     assert len(named) == text.count("### ") == text.count("```javascript\n") > 10

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from transformer_course.translation import (
+    RECIPES,
     Translator,
     bleu_tokenized_lowercase,
     multi30k_corpus,
     shipped_checkpoint,
 )
-from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.runs import Run
-from transformer_course.translation.translator import SHIPPED
+from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 PAIRS = ("en-fr", "en-de")
 MULTI30K = Path(__file__).parents[2].parent / "shared" / "data" / "multi30k"
@@ -25,7 +25,7 @@ def folder(request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
-    captions = (SHIPPED / "captions.en").read_text(encoding="utf-8").splitlines()
+    captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
     expected = (folder / "captions.txt").read_text(encoding="utf-8").splitlines()
     translations = Translator.load(folder).translate(captions, beam=5)
     assert len(captions) == len(expected) == 100
@@ -33,10 +33,10 @@ def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
     assert sum(a != b for a, b in zip(translations, expected, strict=True)) <= 2
 
 
-def test_it_was_made_by_the_recipe_of_the_long_run(folder: Path) -> None:
+def test_it_was_made_by_the_recipe_for_captions(folder: Path) -> None:
     recipe = Run.read(folder).recipe
-    assert recipe.sizes == LONG_RUN.sizes
-    assert recipe.training.steps == LONG_RUN.training.steps
+    assert recipe.sizes == RECIPES["multi30k"].sizes
+    assert recipe.training.steps == RECIPES["multi30k"].training.steps
 
 
 def test_it_is_small(folder: Path) -> None:
@@ -60,3 +60,21 @@ def test_its_recorded_score_is_reproduced(folder: Path) -> None:
 def test_another_name_is_refused_with_those_that_ship() -> None:
     with pytest.raises(ValueError, match=r"no translator 'multi30k-en-it' ships.*use .*toy"):
         shipped_checkpoint("multi30k-en-it")
+
+
+def test_the_card_says_what_was_measured() -> None:
+    card = (SHIPPED / "README.md").read_text(encoding="utf-8").splitlines()
+    cells = {
+        row.split("|")[1].strip(): [c.strip() for c in row.split("|")[3:5]]
+        for row in card
+        if row.startswith("| ")
+    }
+    scores = [
+        json.loads((shipped_checkpoint(f"multi30k-{pair}") / "run.json").read_text())["scores"]
+        for pair in PAIRS
+    ]
+    for name, figure in (
+        ("BLEU (sacreBLEU, 13a, cased, beam 5)", "sacrebleu"),
+        ("BLEU as older papers report it", "bleu_tokenized_lowercase"),
+    ):
+        assert cells[name] == [f"{each['beam_5'][figure]:.1f}" for each in scores]

@@ -339,7 +339,7 @@ def test_pickle_in_place_of_the_weights_is_never_unpickled(
             return (Path.mkdir, (marker,))
 
     (checkpoint / MODEL_FILE).write_bytes(pickle.dumps({"weight": Hostile()}))
-    with pytest.raises(CheckpointError, match="no safetensors file"):
+    with pytest.raises(CheckpointError, match="not a safetensors file"):
         Translator.load(checkpoint)
     assert not marker.exists()
 

@@ -12,7 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course.checker.originals import original_functions
-from transformer_course.checker.sandbox import TIME_LIMIT, time_limit, untouched_globals
+from transformer_course.checker.sandbox import (
+    CHECK_LIMIT,
+    TimeLimitReached,
+    time_limit,
+    untouched_globals,
+)
 from transformer_course.own.modules import module_of
 from transformer_course.own.sections import TEMPLATE, template
 
@@ -33,11 +38,14 @@ def fault(whole: ModuleType) -> str | None:
 
     Whatever the learner's parts raise is reported too, as is that they never end.
     """
+    wanted = _wanted()  # before the clock of the learner's parts runs
     try:
-        with untouched_globals(), original_functions(), time_limit(TIME_LIMIT):
-            wanted, seen = _wanted(), _observations(whole)
+        with untouched_globals(), original_functions(), time_limit(CHECK_LIMIT):
+            seen = _observations(whole)
     except KeyboardInterrupt:
         raise
+    except TimeLimitReached:
+        return f"they do not end within {CHECK_LIMIT:.0f} seconds"
     except BaseException as error:
         return f"they stop with {type(error).__name__}: {error}"
     return next((name for name in wanted if not _alike(wanted[name], seen[name])), None)
@@ -45,7 +53,8 @@ def fault(whole: ModuleType) -> str | None:
 
 @cache
 def _wanted() -> dict[str, Tensor]:
-    return _observations(course())
+    with untouched_globals():
+        return _observations(course())
 
 
 def _alike(wanted: Tensor, seen: Tensor) -> bool:
@@ -93,7 +102,7 @@ def _losses(whole: ModuleType) -> list[float]:
 
 def slowness(whole: ModuleType) -> float:
     """Return how many times longer than the course's a file takes for ten training steps."""
-    with untouched_globals(), original_functions(), time_limit(TIME_LIMIT):
+    with untouched_globals(), original_functions(), time_limit(CHECK_LIMIT):
         return _seconds(whole) / _seconds(course())
 
 

@@ -114,11 +114,16 @@ def _line(
     }
 
 
+def _changed(usual: Translations, translations: Translations) -> list[tuple[str, str]]:
+    """Return the translations that change, before and after."""
+    both = zip(usual, translations, strict=True)
+    return [(" ".join(a), " ".join(b)) for a, b in both if a != b]
+
+
 def _captions(said: dict[str, Translations]) -> list[dict[str, str]]:
     captions = []
     for head, translations in said.items():
-        both = zip(said[NOBODY], translations, strict=True)
-        changed = sum(before != after for before, after in both)
+        changed = len(_changed(said[NOBODY], translations))
         text = f"Silenced: {head}. {changed} of {len(translations)} translations change."
         captions.append({"head": head, "caption": text})
     return captions
@@ -178,8 +183,7 @@ def _description(said: dict[str, Translations], sentences: int) -> str:
         f"heads, and the words that change are in bold."
     ]
     for head, translations in said.items():
-        both = zip(usual, translations, strict=True)
-        changed = [(" ".join(a), " ".join(b)) for a, b in both if a != b]
+        changed = _changed(usual, translations)
         if changed:
             before, after = changed[0]
             parts.append(

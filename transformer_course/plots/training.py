@@ -64,8 +64,14 @@ def loss_curves(
         If a column is missing.
     """
     losses = {"training": "train_loss", "dev": "dev_loss"}
-    above, below = losses_and_quality(history, losses, "dev_exact_match")
-    below.set(ylabel=COLUMNS["dev_exact_match"], ylim=(0, 1.04))
+    frame = _frame(history, *losses.values(), "dev_exact_match")
+    above, below = blank_axes(height=440, rows=2)
+    for name, style in line_styles(list(losses)).items():
+        above.plot(frame["step"], frame[losses[name]], marker=".", **style)
+    above.set(ylabel="loss (nats per token)", ylim=(0, None))
+    above.legend()
+    below.plot(frame["step"], frame["dev_exact_match"], marker=".", color=SERIES[1])
+    below.set(xlabel="training step (updates)", ylabel=COLUMNS["dev_exact_match"], ylim=(0, 1.04))
     below.yaxis.set_major_formatter(PercentFormatter(1))
     entitle(above, title)
     return Picture(
@@ -73,61 +79,6 @@ def loss_curves(
         f"{title}. Against the training step: above, the loss on the training and the dev "
         f"sentences; below, the share of dev sentences translated exactly right.",
     )
-
-
-@matplotlib_theme()
-def loss_and_bleu(
-    history: History, title: str = "The loss falls, and the translations improve"
-) -> Picture:
-    """Draw a training run on real text: the losses above, BLEU on the dev split below.
-
-    Parameters
-    ----------
-    history
-        Rows with ``step``, ``train_loss``, ``dev_loss`` and ``dev_bleu``, as in
-        ``Trainer.history``.
-    title
-        What to see.
-
-    Raises
-    ------
-    ValueError
-        If a column is missing.
-    """
-    losses = {"training (smoothed)": "train_loss", "dev": "dev_loss"}
-    above, below = losses_and_quality(history, losses, "dev_bleu")
-    below.set(ylabel="BLEU on dev (0 to 100)", ylim=(0, None))
-    entitle(above, title)
-    return Picture(
-        above.figure,
-        f"{title}. Against the training step: above, the loss on the training and the dev "
-        f"sentences; below, BLEU on the dev sentences.",
-    )
-
-
-def losses_and_quality(
-    history: History, losses: Mapping[str, str], quality: str
-) -> tuple[Axes, Axes]:
-    """Draw the losses of a run above, and what is known of its translations below.
-
-    Parameters
-    ----------
-    history
-        The run.
-    losses
-        Columns of the history, by the name of their line.
-    quality
-        The column to draw below.
-    """
-    frame = _frame(history, *losses.values(), quality)
-    above, below = blank_axes(height=440, rows=2)
-    for name, style in line_styles(list(losses)).items():
-        above.plot(frame["step"], frame[losses[name]], marker=".", **style)
-    above.set(ylabel="loss (nats per token)", ylim=(0, None))
-    above.legend()
-    below.plot(frame["step"], frame[quality], marker=".", color=SERIES[1])
-    below.set(xlabel="training step (updates)")
-    return above, below
 
 
 @matplotlib_theme()

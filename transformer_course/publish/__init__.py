@@ -3,10 +3,21 @@
 from transformer_course.publish.page import (
     SCRIPTS,
     WEB,
-    data_script,
+    Choice,
+    caption_examples,
+    opening_script,
     toy_examples,
-    widget,
+    translator_scripts,
     write_page,
 )
 
-__all__ = ["SCRIPTS", "WEB", "data_script", "toy_examples", "widget", "write_page"]
+__all__ = [
+    "SCRIPTS",
+    "WEB",
+    "Choice",
+    "caption_examples",
+    "opening_script",
+    "toy_examples",
+    "translator_scripts",
+    "write_page",
+]

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from transformer_course.translation.corpora.subwords import SubwordTokenizer
 from transformer_course.translation.corpora.vocabulary import (
     BOS,
     EOS,
@@ -18,7 +19,7 @@ from transformer_course.translation.corpora.vocabulary import (
 )
 from transformer_course.translation.translator import Translator, parameters_by_name
 
-# What `splitWords` can find, or what `joinWords` can join, such as "l'".
+# What the page's `WordTokenizer` can find, or what it can join, such as "l'".
 WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*'?")
 
 
@@ -28,8 +29,10 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
     Returns
     -------
     checkpoint
-        ``weights`` holds all numbers, one tensor behind the other in the order of ``shapes``, two
-        bytes each, the lower one first, in base64.
+        ``source`` and ``target`` are lists of tokens. ``scores`` are those of sub-words: of all
+        merges the one with the best score comes first; None means words. ``weights`` holds all
+        numbers, one tensor behind the other in the order of ``shapes``, two bytes each, the lower
+        one first, in base64.
 
     Raises
     ------
@@ -39,7 +42,8 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
     """
     _check_positions(translator)
     for tokenizer in (translator.source, translator.target):
-        _check_words(tokenizer)
+        if isinstance(tokenizer, WordTokenizer):
+            _check_words(tokenizer)
     tensors = parameters_by_name(translator.model)
     numbers = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).half()
     if not numbers.isfinite().all():
@@ -56,6 +60,7 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
         },
         "source": translator.source.vocabulary.tokens,
         "target": translator.target.vocabulary.tokens,
+        "scores": _scores(translator.source),
         "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
         "weights": base64.b64encode(numbers.numpy().astype("<f2").tobytes()).decode("ascii"),
     }
@@ -72,6 +77,10 @@ def _language(tokenizer: Tokenizer) -> dict[str, str]:
     return {"code": tokenizer.language, "name": language_name(tokenizer.language)}
 
 
+def _scores(tokenizer: Tokenizer) -> list[float] | None:
+    return tokenizer.scores() if isinstance(tokenizer, SubwordTokenizer) else None
+
+
 def _check_positions(translator: Translator) -> None:
     positions = translator.model.config.positions
     if positions != "sinusoidal":
@@ -81,12 +90,7 @@ def _check_positions(translator: Translator) -> None:
         )
 
 
-def _check_words(tokenizer: Tokenizer) -> None:
-    if not isinstance(tokenizer, WordTokenizer):
-        raise ValueError(
-            "a page reads words, and this translator was trained on sub-words: publish one that "
-            "was trained on words, such as one of the corpus toy."
-        )
+def _check_words(tokenizer: WordTokenizer) -> None:
     words = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
     strange = next((word for word in words if not _is_readable(word)), None)
     if strange is not None:

@@ -2,6 +2,8 @@
 
 import json
 import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -14,19 +16,53 @@ from transformer_course.files import write_text
 from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.publish.checkpoint import checkpoint, language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
-from transformer_course.translation.corpora.vocabulary import SPECIAL_TOKENS
 from transformer_course.translation.training.runs import Run, steps_trained
-from transformer_course.translation.translator import Translator, parameters_by_name
+from transformer_course.translation.translator import (
+    CAPTIONS,
+    Translator,
+    parameters_by_name,
+)
 
 WEB = Path(__file__).parent / "web"
 """The folder with scripts, styles and HTML, which the course's book uses too."""
-SCRIPTS = ("translator.js", "checkpoint.js", "view.js")
+SCRIPTS = (
+    "translator.js",
+    "search.js",
+    "tokenizers.js",
+    "checkpoint.js",
+    "drawing.js",
+    "view.js",
+)
 """They follow the data, in this order."""
 STYLES = ("page.css", "translator.css")
 PAGE_SUFFIXES = (".html", ".htm")
 EXAMPLES = 20
+PART = 1_000_000
+"""Characters of the weights that a script brings at most, so that a page can show progress."""
 SHADES = 101
 """Colours of the attention weights 0.00, 0.01 ... 1.00."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A translator that the reader of a page may choose.
+
+    Attributes
+    ----------
+    name
+        Under which its scripts bring it; see :func:`translator_scripts`.
+    title
+        What its button says; a page with a single choice has no button.
+    scripts
+        Files beside the page's other scripts, which it loads when the reader asks for it.
+    megabytes
+        Their size.
+    """
+
+    name: str
+    title: str = ""
+    scripts: Sequence[str] = ()
+    megabytes: float = 0.0
 
 
 def write_page(folder: Path, path: Path) -> None:
@@ -54,40 +90,68 @@ def write_page(folder: Path, path: Path) -> None:
         raise ValueError(f"the name of a page must end in .html; got {path.name!r}.")
     run = Run.read(folder)
     translator = Translator.load(folder)
-    examples = toy_examples() if run.corpus == "toy" else []
-    scripts = [data_script(translator, examples), *(_read(name) for name in SCRIPTS)]
     source, target = translator.source.language, translator.target.language
+    scripts = [
+        opening_script([Choice("published")]),
+        *translator_scripts("published", translator, _examples(run.corpus, source)),
+        *(_read(name) for name in SCRIPTS),
+    ]
     html = Template(_read("page.html")).substitute(
         title=f"A translator from {language_name(source)} into {language_name(target)}",
         style="\n".join(_read(name) for name in STYLES),
-        words=f"{len(translator.source.vocabulary) - len(SPECIAL_TOKENS):,}",
-        translator=widget(source, target),
+        translator=_read("translator.html"),
         origin=_origin(translator, run, steps_trained(folder)),
         scripts="\n".join(f"<script>\n{script}</script>" for script in scripts),
     )
     write_text(path, html)
 
 
-def widget(source: str, target: str) -> str:
-    """Return the HTML of what the reader uses, for two languages by their codes."""
-    return Template(_read("translator.html")).substitute(
-        source_code=source,
-        source_name=language_name(source),
-        target_code=target,
-        target_name=language_name(target),
-    )
+def opening_script(choices: Sequence[Choice]) -> str:
+    """Return the script that goes before all others: colours, and what the reader may choose.
 
-
-def data_script(translator: Translator, examples: list[str]) -> str:
-    """Return the script that brings a translator and what the page shows beside it."""
-    constants = {"CHECKPOINT": checkpoint(translator), "EXAMPLES": examples, "SHADES": shades()}
+    The page opens with the first choice, whose scripts it must bring itself.
+    """
+    constants = {
+        "SHADES": shades(),
+        "CHOICES": [asdict(choice) for choice in choices],
+        "TRANSLATORS": {},
+    }
     return "".join(f"const {name} = {_json(value)};\n" for name, value in constants.items())
+
+
+def translator_scripts(name: str, translator: Translator, examples: Sequence[str]) -> list[str]:
+    """Return the scripts that bring a translator and its examples, to be loaded in this order.
+
+    Raises
+    ------
+    ValueError
+        As :func:`~transformer_course.publish.checkpoint.checkpoint`.
+    """
+    content = checkpoint(translator) | {"examples": examples}
+    weights, content["weights"] = content["weights"], ""
+    place = f"TRANSLATORS[{_json(name)}]"
+    parts = [weights[start : start + PART] for start in range(0, len(weights), PART)]
+    return [
+        f"{place} = {_json(content)};\n",
+        *(f"{place}.weights += {_json(part)};\n" for part in parts),
+    ]
 
 
 def toy_examples() -> list[str]:
     """Return sentences of the toy corpus' test split, always the same ones."""
     pairs = toy_corpus().split("test")
     return [pair.source for pair in random.Random(0).sample(pairs, EXAMPLES)]
+
+
+def caption_examples() -> list[str]:
+    """Return captions that a translator trained on Multi30k can read."""
+    return CAPTIONS.read_text(encoding="utf-8").splitlines()[:EXAMPLES]
+
+
+def _examples(corpus: str, language: str) -> list[str]:
+    if corpus == "toy":
+        return toy_examples()
+    return caption_examples() if (corpus, language) == ("multi30k", "en") else []
 
 
 def shades() -> list[tuple[str, str]]:

@@ -43,8 +43,9 @@ MODEL_FILE = "model.safetensors"
 SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
 
-
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
+CAPTIONS = SHIPPED / "captions.en"
+"""English captions written for the course; each translator of captions shows its translations."""
 
 
 def shipped_checkpoint(name: str) -> Path:

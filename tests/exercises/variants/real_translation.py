@@ -1,6 +1,8 @@
 """Right answers in other styles, for the exercises of lesson 9."""
 
 import math
+import re
+from collections import defaultdict
 
 import torch
 
@@ -73,6 +75,39 @@ def bleu_with_tensors(candidates, references, max_n=4):
     return float(precisions.log().mean().exp()) * math.exp(min(0, -shortfall))
 
 
+def bpe_merge_by_looking_back(words):
+    counts = defaultdict(int)
+    for pieces, count in words.items():
+        for place, first in enumerate(pieces[:-1]):
+            counts[first, pieces[place + 1]] += count
+    pair = sorted(counts, key=counts.get)[-1]
+
+    def merge(pieces):
+        merged = []
+        for piece in pieces:
+            if merged and (merged[-1], piece) == pair:
+                merged[-1] += piece
+            else:
+                merged.append(piece)
+        return tuple(merged)
+
+    return list(pair), {merge(pieces): count for pieces, count in words.items()}
+
+
+def bpe_merge_with_a_pattern(words):
+    """Like the program in the paper of Sennrich et al. (2016)."""
+    pairs = defaultdict(int)
+    for pieces, frequency in words.items():
+        for i in range(len(pieces) - 1):
+            pairs[pieces[i], pieces[i + 1]] += frequency
+    best = max(pairs, key=pairs.get)
+    whole_pieces = re.compile(r"(?<!\S)" + re.escape(" ".join(best)) + r"(?!\S)")
+    return best, {
+        tuple(whole_pieces.sub("".join(best), " ".join(pieces)).split(" ")): words[pieces]
+        for pieces in words
+    }
+
+
 def batches_from_long_to_short(lengths, batch_tokens):
     order = sorted(range(len(lengths)), key=lambda i: (lengths[i][1], lengths[i][0]), reverse=True)
     batches, batch, width, height = [], [], 0, 0
@@ -103,5 +138,6 @@ VARIANTS = {
     "clipped_counts": [clipped_counts_crossing_out, clipped_counts_with_dicts],
     "brevity_penalty": [penalty_in_one_line, penalty_in_floats, penalty_with_tensors],
     "corpus_bleu": [bleu_by_powers, bleu_with_tensors],
+    "bpe_merge": [bpe_merge_by_looking_back, bpe_merge_with_a_pattern],
     "token_budget_batches": [batches_from_long_to_short, batches_of_tensors],
 }

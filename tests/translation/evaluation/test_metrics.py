@@ -108,9 +108,9 @@ POOR = [s.replace("sleeps", "is") if n % 2 == 0 else s for n, s in enumerate(SEN
 
 def test_bootstrap_scores_the_whole_test_set() -> None:
     result = paired_bootstrap(GOOD, POOR, SENTENCES, samples=10)
-    assert result["better"] == pytest.approx(bleu(GOOD, SENTENCES))
-    assert result["worse"] == pytest.approx(bleu(POOR, SENTENCES))
-    assert result["difference"] == result["better"] - result["worse"] > 0
+    assert result["system"] == pytest.approx(bleu(GOOD, SENTENCES))
+    assert result["baseline"] == pytest.approx(bleu(POOR, SENTENCES))
+    assert result["difference"] == result["system"] - result["baseline"] > 0
     assert result["samples"] == 10
 
 
@@ -122,8 +122,8 @@ def test_bootstrap_smooths_as_sacrebleu_does() -> None:
     )
     assert bleu_tokenized_lowercase(said, wanted, "fr") == 0
     result = paired_bootstrap(said, said, wanted, samples=5)
-    assert result["better"] == pytest.approx(bleu(said, wanted))
-    assert result["better"] > 0
+    assert result["system"] == pytest.approx(bleu(said, wanted))
+    assert result["system"] > 0
 
 
 def test_bootstrap_draws_whole_sentences_and_the_same_for_both() -> None:
@@ -133,7 +133,8 @@ def test_bootstrap_draws_whole_sentences_and_the_same_for_both() -> None:
         drawn = [np.repeat(side, draw).tolist() for side in (GOOD, POOR, SENTENCES)]
         differences.append(bleu(drawn[0], drawn[2]) - bleu(drawn[1], drawn[2]))
     result = paired_bootstrap(GOOD, POOR, SENTENCES, samples=20, seed=7)
-    assert result["p_value"] == (sum(d <= 0 for d in differences) + 1) / 21
+    far = [abs(d - np.mean(differences)) >= result["difference"] for d in differences]
+    assert result["p_value"] == (sum(far) + 1) / 21
     assert 1 / 21 < result["p_value"] < 1
     assert result["confidence_interval"] == pytest.approx(np.percentile(differences, [2.5, 97.5]))
 
@@ -144,13 +145,28 @@ def test_bootstrap_knows_a_sure_win_a_sure_loss_and_a_tie() -> None:
     loss = paired_bootstrap(always_wrong, SENTENCES, SENTENCES, samples=99)
     tie = paired_bootstrap(GOOD, GOOD, SENTENCES, samples=99)
     assert win["p_value"] == 1 / 100
-    assert loss["p_value"] == 1
-    assert tie["p_value"] == 1  # who does not differ does not win
+    assert loss["p_value"] == 1 / 100  # both ways count
+    assert tie["p_value"] == 1
     assert win["confidence_interval"][0] > 0
     assert loss["confidence_interval"] == pytest.approx(
         [-b for b in win["confidence_interval"]][::-1]
     )
     assert tie["confidence_interval"] == (0, 0)
+
+
+@pytest.mark.exhaustive
+def test_bootstrap_raises_a_false_alarm_in_one_of_twenty_comparisons() -> None:
+    """Both systems get half of the sentences wrong, each by chance: neither is better."""
+    wanted = SENTENCES * 6
+    alarms = 0
+    for seed in range(100):
+        wrong = np.random.default_rng(seed).random((2, 60)) < 0.5
+        said = [
+            [s.replace("sleeps", "is") if bad else s for s, bad in zip(wanted, row, strict=True)]
+            for row in wrong
+        ]
+        alarms += paired_bootstrap(*said, wanted, samples=200, seed=seed)["p_value"] < 0.05
+    assert 2 <= alarms <= 10
 
 
 def test_bootstrap_is_determined_by_its_seed() -> None:
@@ -162,7 +178,7 @@ def test_bootstrap_is_determined_by_its_seed() -> None:
 
 
 def test_bootstrap_takes_silence() -> None:
-    assert paired_bootstrap(SENTENCES, [""] * 10, SENTENCES, samples=5)["worse"] == 0
+    assert paired_bootstrap(SENTENCES, [""] * 10, SENTENCES, samples=5)["baseline"] == 0
 
 
 def test_bootstrap_refuses_what_it_cannot_draw() -> None:

@@ -1,51 +1,30 @@
-// What stands around the forward pass of `translator.js`: words become ids and ids become words,
-// and the numbers of the checkpoint become a model.
+// The numbers and tokens of a checkpoint become a translator.
 "use strict";
 
 class Translator {
   // translation/translator.py: Translator.load
-  constructor({ config, shapes, weights, special, source, target }) {
+  constructor({ config, shapes, weights, special, source, target, scores }) {
+    const tokenizer = (tokens) =>
+      scores ? new SubwordTokenizer(tokens, special, scores) : new WordTokenizer(tokens, special);
     this.model = modelOf(config, shapes, weights);
     this.special = special;
-    this.source = source;
-    this.target = target;
+    this.source = tokenizer(source);
+    this.target = tokenizer(target);
   }
 
   // translation/translator.py: Translator.translate
-  // It takes words, and hands out a word of the translation as soon as it is known.
-  *translate(words) {
-    const { EOS, UNK } = this.special;
-    const ids = words.map((word) => (this.knows(word) ? this.source.indexOf(word) : UNK));
-    for (const { token, crossAttention } of greedy(this.model, [...ids, EOS], this.special)) {
-      yield { word: this.target[token], ends: token === EOS, crossAttention };
-    }
+  // It takes tokens, and hands out how far the search has come after each step.
+  translate(tokens, beam = 1) {
+    const ids = this.source.ids(tokens);
+    return search(this.model, [...ids, this.special.EOS], this.special, beam);
   }
-
-  knows(word) {
-    return this.source.includes(word);
-  }
-}
-
-// translation/corpora/vocabulary.py: WordTokenizer.tokens
-// A translator that knows neither capitals nor punctuation does not need spaCy's rules: a word is a
-// run of letters and digits, which may hold apostrophes and hyphens.
-function splitWords(text) {
-  const word = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
-  return text.normalize("NFC").toLowerCase().match(word) ?? [];
-}
-
-// translation/corpora/vocabulary.py: WordTokenizer.decode
-// Of Moses' rules it needs one: nothing stands between *l'* and the word behind it.
-function joinWords(words) {
-  return words.join(" ").replaceAll("' ", "'");
 }
 
 // A weight's name is its path: "encoder.layers.0.feed_forward.expand.weight" becomes
 // model.encoder.layers[0].feed_forward.expand.weight. A matrix becomes an array of rows. A table
 // that parts share comes once, under the name of the first.
 function modelOf(config, shapes, weights) {
-  const bytes = Uint8Array.from(atob(weights), (character) => character.charCodeAt(0));
-  const numbers = Float32Array.from(new Uint16Array(bytes.buffer), fromHalf);
+  const numbers = numbersOf(weights);
   let start = 0;
   const next = (length) => numbers.subarray(start, (start += length));
   const model = { positions: sinusoidalEncoding(config.max_len, config.d_model) };
@@ -57,11 +36,23 @@ function modelOf(config, shapes, weights) {
   }
   for (const stack of [model.encoder, model.decoder]) {
     stack.layers = Object.values(stack.layers);
-    for (const part of stack.layers.flatMap(Object.values)) part.config = config;
+    for (const part of stack.layers.flatMap(Object.values)) {
+      part.config = config;
+      part.silenced = new Set(); // of an attention's heads, by their numbers
+    }
   }
   model.target_embeddings ??= model.source_embeddings;
   model.output ??= model.target_embeddings.table;
   return model;
+}
+
+// Numbers in half precision, as base64: two bytes each, the lower one first. There are millions of
+// them, but only 65,536 different ones.
+function numbersOf(base64) {
+  const bytes = atob(base64);
+  const byte = (place) => bytes.charCodeAt(place);
+  const all = Float32Array.from({ length: 2 ** 16 }, (_, bits) => fromHalf(bits));
+  return new Float32Array(bytes.length / 2).map((_, i) => all[byte(2 * i) + 256 * byte(2 * i + 1)]);
 }
 
 // A number in half precision: 1 bit for the sign, 5 for the exponent, 10 for the fraction.

@@ -77,10 +77,12 @@ function keysAndValues(attention, memory) {
 }
 
 // model/multi_head_attention.py: MultiHeadAttention.look_up
-// It also hands out the attention weights, head by head: the page draws them.
+// It also hands out the attention weights, head by head: the page draws them. And where the reader
+// has silenced a head, zeros take the place of what it gathered.
 function lookUp(attention, query, { key, value }) {
   const q = splitHeads(linear(attention.query_projection, query), attention.config.heads);
   const found = q.map((_, head) => scaledDotProductAttention(q[head], key[head], value[head]));
+  for (const head of attention.silenced) found[head].output.forEach((vector) => vector.fill(0));
   const merged = mergeHeads(found.map((head) => head.output));
   const weights = found.map((head) => head.weights);
   return { output: linear(attention.output_projection, merged), weights };
@@ -156,11 +158,21 @@ class CachedDecoder {
     return { logits: output.weight.map((row) => dot(row, last)), crossAttention };
   }
 
+  // translation/decoding/cached.py: CachedDecoder.reorder
+  // Here each prefix has a decoder of its own, and who goes on from it takes a copy. That copies no
+  // numbers: what was appended never changes, so both may hold it.
+  copy() {
+    const copy = Object.assign(Object.create(CachedDecoder.prototype), this);
+    copy.target = [...this.target];
+    return copy;
+  }
+
   // translation/decoding/cached.py: CachedLayer.step
   // Each head's weights have one row, that of the new word.
   through(layer, number, x, crossAttention) {
     const lookAtTarget = (x) => {
-      append(this.target[number], keysAndValues(layer.self_attention, x));
+      const added = keysAndValues(layer.self_attention, x);
+      this.target[number] = append(this.target[number], added);
       return lookUp(layer.self_attention, x, this.target[number]).output;
     };
     const lookAtSource = (x) => {
@@ -176,20 +188,6 @@ class CachedDecoder {
 
 // translation/decoding/cached.py: CachedLayer._append
 function append(old, added) {
-  old.key.forEach((head, number) => head.push(...added.key[number]));
-  old.value.forEach((head, number) => head.push(...added.value[number]));
-}
-
-// translation/decoding/next_token.py: _extend
-// The choice is greedy. Each token goes out as soon as it is chosen.
-function* greedy(model, sourceIds, { PAD, BOS, EOS }) {
-  const decoder = new CachedDecoder(model, encode(model, sourceIds));
-  const limit = Math.min(sourceIds.length + 50, model.positions.length - 1);
-  let token = BOS;
-  for (let length = 0; length < limit && token !== EOS; length++) {
-    const { logits, crossAttention } = decoder.step(token);
-    logits[PAD] = -Infinity;
-    token = logits.indexOf(Math.max(...logits));
-    yield { token, crossAttention };
-  }
+  const longer = (heads, more) => heads.map((head, number) => [...head, ...more[number]]);
+  return { key: longer(old.key, added.key), value: longer(old.value, added.value) };
 }

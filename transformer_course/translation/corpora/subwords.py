@@ -60,6 +60,10 @@ class SubwordTokenizer:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         return self._processor.decode([number for number in ids if number not in (PAD, BOS, EOS)])
 
+    def scores(self) -> list[float]:
+        """Return the score of each sub-word: of all merges, the best score comes first."""
+        return self._processor.get_score(list(range(len(self.vocabulary))))
+
 
 def learn_subwords(texts: Iterable[str], size: int) -> bytes:
     """Learn ``size`` sub-words by merging the most frequent pairs of pieces (byte pair encoding).

@@ -123,22 +123,21 @@ def scores(translations: Sequence[str], references: Sequence[str], language: str
 
 
 def paired_bootstrap(
-    better: Sequence[str],
-    worse: Sequence[str],
+    system: Sequence[str],
+    baseline: Sequence[str],
     references: Sequence[str],
     samples: int = 1000,
     seed: int = 0,
 ) -> dict[str, float | int | tuple[float, float]]:
-    """Ask whether one set of translations beats another by more than the choice of sentences.
+    """Ask whether two sets of translations differ by more than the choice of sentences.
 
     Test sets of the same size are drawn from this one, sentence by sentence with replacement, and
     both systems are scored on each of them (Koehn, 2004).
 
     Parameters
     ----------
-    better, worse
-        Translations of the same sources by two systems. Say which you expect to win before you
-        look.
+    system, baseline
+        Translations of the same sources by two systems.
     references
         The translation to compare with, for each source.
     samples
@@ -149,10 +148,11 @@ def paired_bootstrap(
     Returns
     -------
     result
-        ``better`` and ``worse``, the BLEUs of the whole test set as :func:`bleu`; ``difference``;
-        ``confidence_interval``, the bounds between which 95 % of the samples' differences lie;
-        ``p_value``, the share of samples in which ``better`` does not win, one such sample added,
-        since no finite number of draws proves a chance of 0; ``samples``.
+        ``system`` and ``baseline``, the BLEUs of the whole test set as :func:`bleu`;
+        ``difference``; ``confidence_interval``, the bounds between which 95 % of the samples'
+        differences lie; ``p_value``, two-sided: the share of samples whose difference is at least
+        as far from the samples' mean as ``difference`` is from 0, one such sample added, since no
+        finite number of draws proves a chance of 0; ``samples``.
 
     Raises
     ------
@@ -161,24 +161,36 @@ def paired_bootstrap(
     """
     if samples < 1:
         raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
-    counts = [_sentence_counts(system, references) for system in (better, worse)]
+    counts = [_sentence_counts(texts, references) for texts in (system, baseline)]
     sentences = len(references)
     # How often each sentence is in each drawn test set: the same draw for both systems.
     draws = np.random.default_rng(seed).multinomial(
         sentences, np.full(sentences, 1 / sentences), size=samples
     )
-    drawn = [_bleu_of_counts(draws @ system) for system in counts]
+    drawn = [_bleu_of_counts(draws @ each) for each in counts]
     differences = drawn[0] - drawn[1]
-    whole = [_bleu_of_counts(system.sum(axis=0, keepdims=True)).item() for system in counts]
+    whole = [_bleu_of_counts(each.sum(axis=0, keepdims=True)).item() for each in counts]
+    difference = whole[0] - whole[1]
     low, high = np.percentile(differences, [2.5, 97.5]).tolist()
     return {
-        "better": whole[0],
-        "worse": whole[1],
-        "difference": whole[0] - whole[1],
+        "system": whole[0],
+        "baseline": whole[1],
+        "difference": difference,
         "confidence_interval": (low, high),
-        "p_value": (int((differences <= 0).sum()) + 1) / (samples + 1),
+        "p_value": _p_value(differences, difference),
         "samples": samples,
     }
+
+
+def _p_value(differences: Float[np.ndarray, "sets"], difference: float) -> float:
+    """Return how often a difference as large would come if the systems were equally good.
+
+    The draws scatter around the difference that was found; moved to scatter around 0, they show
+    what chance alone does. sacreBLEU moves the absolute values instead, so that its p is about
+    half of this one.
+    """
+    by_chance = np.abs(differences - differences.mean()) >= abs(difference)
+    return (int(by_chance.sum()) + 1) / (len(differences) + 1)
 
 
 def _sentence_counts(

@@ -119,7 +119,10 @@ class Trainer:
         ------
         FloatingPointError
             If the loss or its gradient stops being finite; the last checkpoint is still good.
+        ValueError
+            If the processes that train together stand at different steps or have different texts.
         """
+        self._check_that_all_agree()
         self.weights.swap_out()
         self._forget_the_stop()
         if self.output and self.step == 0:  # a run killed before its first look can be resumed
@@ -291,6 +294,17 @@ class Trainer:
         )
         generator.manual_seed(self._seed(self.step) + (self.world.rank << 40))
 
+    def _check_that_all_agree(self) -> None:
+        """Raise ValueError if another process would take other steps than this one."""
+        steps, texts = zip(*self.world.gather((self.step, self.text)), strict=True)
+        if len(set(steps)) > 1:
+            raise ValueError(
+                f"the processes stand at the steps {', '.join(map(str, steps))}: the output folder "
+                f"is not the same everywhere. Share it between the machines, or copy it to each."
+            )
+        if len(set(texts)) > 1:
+            raise ValueError("the processes have different texts: give each the same files.")
+
     def _count_seconds(self, seconds: float) -> None:
         """Add the time of one step: the mean over all processes, which must end together."""
         total = torch.tensor([seconds], dtype=torch.float64)
@@ -313,15 +327,16 @@ class Trainer:
     def _evaluate(self) -> None:
         """Add a row to the history, write a checkpoint, hand the history to the watcher."""
         self.weights.swap_in(self.weights.average)
-        self.history.append(
-            {
-                "step": self.step,
-                "seconds": round(self.seconds, 2),
-                "learning_rate": self.optimizer.param_groups[0]["lr"],
-                "train_loss": fmean(self.losses),
-                **self.dev.evaluate(),
-            }
-        )
+        row = {
+            "step": self.step,
+            "seconds": round(self.seconds, 2),
+            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "train_loss": fmean(self.losses),
+            **self.dev.evaluate(),
+        }
+        # The first one's: processors of two kinds may round differently, and all must lose
+        # patience at the same step.
+        self.history.append(self.world.gather(row)[0])
         if not self._stopped_between_evaluations():
             self._keep_the_best()
             self.losses = []
