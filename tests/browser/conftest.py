@@ -156,7 +156,13 @@ def watched(context: BrowserContext, name: str, own_host: str | None) -> Visit:
         "console",
         lambda line: line.type in {"error", "warning"} and visit.complaints.append(line.text),
     )
-    visit.page.on("requestfailed", lambda request: visit.complaints.append(request.url))
+    # A page that is left or reloaded cancels what is still on its way, such as the icon.
+    visit.page.on(
+        "requestfailed",
+        lambda request: (
+            request.failure != "net::ERR_ABORTED" and visit.complaints.append(request.url)
+        ),
+    )
     return visit
 
 

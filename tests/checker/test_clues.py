@@ -32,7 +32,7 @@ def clues(wrong, of=scaled):
 
 def test_what_separates_wrong_cases_from_right_ones():
     said = clues(lambda x, factor, turned: x * factor)
-    assert "All 2 cases with `turned=False` are right, the 2 others are wrong." in said
+    assert "Both cases with `turned=False` are right, the other 2 are wrong." in said
 
 
 def test_arguments_in_another_order():

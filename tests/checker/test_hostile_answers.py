@@ -76,8 +76,7 @@ def functions():
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_left_behind(monkeypatch):
-    monkeypatch.setattr(sandbox, "TIME_LIMIT", 0.3)
+def nothing_is_left_behind():
     before, functions_before = settings(), functions()
     yield
     after = settings()
@@ -388,7 +387,8 @@ class EndlessConstructor(RightEmbeddings):
         (Embeddings, EndlessConstructor),
     ],
 )
-def test_endless_loops_end(exercise, answer):
+def test_endless_loops_end(exercise, answer, monkeypatch):
+    monkeypatch.setattr(sandbox, "TIME_LIMIT", 0.3)
     assert "It did not end within" in words(exercise, answer)
 
 

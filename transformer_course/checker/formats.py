@@ -122,7 +122,7 @@ def _as_boolean(expected: Tensor, received: Any) -> tuple[Any, str]:
     if received.dtype == torch.bool or received.is_complex() or received.is_meta:
         return received, ""
     if ((received == 0) | (received == 1)).all():
-        words = f"not 1 and 0 in {dtype_name(received)}: `.bool()` turns them."
+        words = f"not 1 and 0 in {dtype_name(received)}: `.bool()` converts them."
         return received.bool(), f"True and False are wanted, {words}"
     if ((received == 0) | (received < LOWEST)).all():
         words = "True and False are wanted, not numbers to be added to the scores."

@@ -27,7 +27,7 @@ MEANINGS = (
     (
         Exception,
         "builtin_function_or_method|'method'|not method",
-        "A method stands here that is not called: its brackets are missing, as in `x.numel()`.",
+        "A method is used here without being called: its brackets are missing, as in `x.numel()`.",
     ),
     (
         TypeError,
@@ -53,13 +53,13 @@ MEANINGS = (
     (
         AttributeError,
         r"'(float|int)' object has no",
-        "This is a plain number, no tensor: it has neither shape nor methods. Where it was one "
+        "This is a plain number, not a tensor: it has neither shape nor methods. Where it was one "
         "before, call `.item()` or `float` last.",
     ),
     (
         AttributeError,
         "'tuple' object has no",
-        "Several values stand here together: take them apart, `a, b = f(...)`, or take one, "
+        "There are several values here: take them apart, `a, b = f(...)`, or take one, "
         "`f(...)[0]`.",
     ),
     (
@@ -70,13 +70,13 @@ MEANINGS = (
     (
         TypeError,
         "expected Tensor as element",
-        "A list stands where tensors are wanted: a star unpacks it, `f(*tensors)`.",
+        "There is a list where tensors are wanted: a star unpacks it, `f(*tensors)`.",
     ),
     (TypeError, "must be Tensor, not range", "Make it a tensor first: `torch.arange(n)`."),
     (
         RuntimeError,
         "expects a non-empty TensorList",
-        "The list is empty: here there is nothing left to join.",
+        "The list is empty: there is nothing to join.",
     ),
     (
         ValueError,
@@ -123,7 +123,7 @@ MEANINGS = (
     (
         TypeError,
         r"layer_norm\(\).*must be Tensor, not int",
-        "A norm that is made already is given a tensor, not a width: `norm(x)`.",
+        "A norm that has been made is called with a tensor, not a width: `norm(x)`.",
     ),
     (
         TypeError,
@@ -140,7 +140,7 @@ MEANINGS = (
         Exception,
         r"'(Embedding|Linear|Parameter|LayerNorm)' object "
         r"(is not subscriptable|has no attribute '\w+_')",
-        "A module is no tensor: its numbers are in `.weight`.",
+        "A module is not a tensor: its numbers are in `.weight`.",
     ),
     (
         TypeError,
@@ -168,8 +168,8 @@ MEANINGS = (
     (
         TypeError,
         "'Tensor' object is not callable",
-        "A tensor stands where a function is wanted: hand over the function, such as "
-        "`lambda y: f(y)`, not what it returns.",
+        "There is a tensor where a function is wanted: hand over the function, such as `lambda y: "
+        "f(y)`, not what it returns.",
     ),
     (TypeError, "is not callable", "Brackets call a function, and this is not one."),
     (
@@ -221,7 +221,8 @@ MEANINGS = (
     (
         RuntimeError,
         "view size is not compatible",
-        "`view` needs numbers that lie in order, which they do not after `transpose`: `reshape`.",
+        "`view` needs numbers that lie in order, which they do not after `transpose`: use "
+        "`reshape`.",
     ),
     (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
     (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),

@@ -25,7 +25,7 @@ def separation(task: Task, right: Sequence[int], wrong: Sequence[int]) -> str | 
 
 
 def _cases(numbers: Sequence[int]) -> str:
-    return "The only case" if len(numbers) == 1 else f"All {len(numbers)} cases"
+    return {1: "The only case", 2: "Both cases"}.get(len(numbers), f"All {len(numbers)} cases")
 
 
 def _are(numbers: Sequence[int]) -> str:
@@ -33,7 +33,7 @@ def _are(numbers: Sequence[int]) -> str:
 
 
 def _others(numbers: Sequence[int]) -> str:
-    return "the other one is" if len(numbers) == 1 else f"the {len(numbers)} others are"
+    return "the other one is" if len(numbers) == 1 else f"the other {len(numbers)} are"
 
 
 def _features(task: Task, case: Case) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _of_values(value: Any) -> Iterator[str]:
             yield "is float64"
         yield f"has {value.dim()} {'axis' if value.dim() == 1 else 'axes'}"
         if value.dim() and value.shape[0] == 1:
-            yield "has length 1 in front"
+            yield "has a first axis of length 1"
     elif isinstance(value, int | float):
         for special in (0, 1):
             if value == special:

@@ -247,7 +247,7 @@ sees_the_future.mistake(
     change="One changed number is enough: `any`, or the largest difference.",
 )
 sees_the_future.mistake(
-    "the sign of the difference is not taken away",
+    "the sign of the difference is kept",
     edits=[(".abs()", "")],
     observed="An output that falls when a later input grows goes unseen.",
     change="Take the absolute value: `(after - before).abs()`.",
@@ -294,7 +294,7 @@ sees_the_future.mistake(
     "`amax(dim=(0, 2))`.",
 )
 sees_the_future.mistake(
-    "gains and losses make up for each other: a sum or mean with signs",
+    "gains and losses cancel out: a sum or mean with signs",
     edits=[("abs().amax(dim=(0, 2))", "mean(dim=(0, 2)).abs()")],
     observed="Where the features of an output always sum to 0, as after a layer normalisation, "
     "their sum and mean never move, and the gradient of their sum is 0.",

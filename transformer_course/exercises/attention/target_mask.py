@@ -32,8 +32,7 @@ from transformer_course.exercises.attention.padding_mask import (
         ),
     ],
     hints=[
-        "You have both masks already. A key may be attended to if the one allows it and the other "
-        "does too.",
+        "You have both masks already. A key may be attended to if both of them allow it.",
         "The padding mask has shape (batch, 1, 1, length), the causal one (length, length). They "
         "broadcast to (batch, 1, length, length). Which operator is True where both are?",
         "`padding_mask(ids, pad_id) & causal_mask(ids.shape[1])`",

@@ -326,7 +326,7 @@ cached_step.mistake(
     change="Join along the tokens: `torch.cat([old, new], dim=1)` for shape [B, tokens, d_model].",
 )
 cached_step.mistake(
-    "an axis of length 1 is left",
+    "an axis of length 1 is left over",
     edits=[("decoder.output(x)[:, -1]", "decoder.output(x)")],
     observed="The logits of a step have shape [B, 1, V]; [B, V] is wanted.",
     change="Take the only position: `decoder.output(x)[:, -1]`.",
@@ -401,7 +401,7 @@ cached_step.mistake(
     change="Join the keys as well: `torch.cat([old_key, key], dim=1)`.",
 )
 cached_step.mistake(
-    "the new key is put behind the stored values too",
+    "the new key is appended to the stored values too",
     edits=[("torch.cat([old_value, value], dim=1)", "torch.cat([old_value, key], dim=1)")],
     observed="The first step is right, all later ones are wrong.",
     change="Join values to values: `torch.cat([old_value, value], dim=1)`.",

@@ -101,7 +101,7 @@ def _nothing_after_the_end(value: dict, case: Case) -> bool:
         "Play decoder on paper with two sentences, one shorter. What do you read at the start, "
         "what do you append, and what happens to the short row while the long one goes on?",
         "Keep two things beside the target: the memory, made once before the loop, and a boolean "
-        "per row that says whether it has ended. The scores for the next token stand at the last "
+        "per row that says whether it has ended. The scores for the next token are at the last "
         "position, `[:, -1]`.",
         "In the loop: `token = logits.argmax(dim=-1).masked_fill(ended, network.config.pad_id)`, "
         "append it with `torch.cat`, then `ended = ended | (token == eos)`, and leave the loop if "

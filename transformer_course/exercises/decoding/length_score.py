@@ -66,7 +66,7 @@ length_score.mistake(
     change="Use `((5 + length) / 6) ** alpha`.",
 )
 length_score.mistake(
-    "the 6 stands outside the power",
+    "the 6 is outside the power",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) ** alpha / 6)")],
     observed="With `alpha=0` the score should be the log-probability; yours is six times as much.",
     change="Both numbers belong under the exponent: `((5 + length) / 6) ** alpha`.",
@@ -167,7 +167,7 @@ length_score.mistake(
     change="Divide the log-probability itself by the penalty.",
 )
 length_score.mistake(
-    "the sign is turned",
+    "the sign is reversed",
     edits=[("return log", "return -log")],
     observed="The score is positive, so that the best hypothesis gets the lowest one.",
     change="Leave out the minus sign: a log-probability is negative, and so is its score.",

@@ -138,7 +138,7 @@ _LAYERS = [
         ),
     ],
     hints=[
-        "Two things are to be tested. Does the output at a position depend on other positions? "
+        "There are two things to test. Does the output at a position depend on other positions? "
         "And is it the same function everywhere? Self-attention fails the first, other weights at "
         "each position fail the second.",
         "One comparison tests both: what does the layer give for a sentence that holds one "
@@ -251,7 +251,7 @@ acts_per_position.mistake(
     change="Change a copy, a new one for each position: `changed = x.clone()`, not `changed = x`.",
 )
 acts_per_position.mistake(
-    "shapes that differ are compared",
+    "outputs of different shapes are compared",
     edits=[("together[:, [position]]", "together[:, position]")],
     observed="A batch of one sentence is judged correctly, but with two or more only a layer that "
     "never changes its output passes: (batch, 1, width) beside (batch, width) is stretched, and "
@@ -369,7 +369,7 @@ acts_per_position.mistake(
     change="Give the layer each position alone: `layer(x[:, [i]])`.",
 )
 acts_per_position.mistake(
-    "it is demanded that the output changes at the changed position",
+    "the output is required to change at the changed position",
     edits=[
         (
             "atol=1e-5)\n",
@@ -381,7 +381,7 @@ acts_per_position.mistake(
     change="Only look at the other positions: their output must stay.",
 )
 acts_per_position.mistake(
-    "the gradient of a plain sum is asked",
+    "the gradient of a plain sum decides",
     edits=[
         ("layer(x[:, [position]])", "_gradient_elsewhere(layer, x, position)"),
         ("together[:, [position]]", "torch.tensor(0.0)"),
@@ -443,7 +443,7 @@ acts_per_position.mistake(
     "alone.",
 )
 acts_per_position.mistake(
-    "only another order is tried, and that one is the reverse",
+    "only one other order is tried, the reverse",
     edits=_in_order("[*reversed(range(x.shape[1]))]"),
     observed="A layer that reverses the positions passes your test; so does self-attention.",
     change="Use an order that is not its own reverse, such as `torch.randperm`. Then also test "

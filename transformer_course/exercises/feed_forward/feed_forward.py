@@ -70,7 +70,7 @@ def _two_and_their_sum(a: Tensor, b: Tensor) -> Tensor:
     hints=[
         "Two linear layers. How wide is what goes into each of them, and what comes out?",
         "`nn.Linear(d_model, d_ff)` expands and `nn.Linear(d_ff, d_model)` contracts. The ReLU "
-        "stands between them, and nothing else happens.",
+        "goes between them, and nothing else happens.",
         "`return self.contract(self.expand(x).relu())`",
     ],
 )

@@ -257,7 +257,7 @@ add_norm.mistake(
     change="Add first, then normalise once: `norm(x + sublayer(x))`.",
 )
 add_norm.mistake(
-    "another norm is used than the one that is given",
+    "a norm other than the given one is used",
     edits=[
         ("sublayer(norm(x))", "sublayer(nn.functional.layer_norm(x, x.shape[-1:]))"),
         (

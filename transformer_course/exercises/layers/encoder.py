@@ -82,7 +82,7 @@ Encoder.mistake(
     change="Construct inside the comprehension: `own.EncoderLayer(...) for _ in range(layers)`.",
 )
 Encoder.mistake(
-    "the layers stand in a Python list",
+    "the layers are in a Python list",
     edits=[("self.layers = nn.ModuleList(", "self.layers = list(")],
     observed="Your module has no parameters in `layers`: an optimizer would not train them, "
     "and `.to(device)` and `.eval()` do not reach them.",

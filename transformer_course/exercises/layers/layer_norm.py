@@ -79,7 +79,7 @@ layer_norm.mistake(
     "d_model - 1 unless told otherwise.",
 )
 layer_norm.mistake(
-    "eps stands outside the root",
+    "eps is outside the root",
     edits=[("/ torch", "/ (torch"), ("variance + eps", "variance) + eps")],
     observed="Vectors with standard deviation 0.0001 come out with 0.91 instead of 0.03: your "
     "eps acts too late to hold small vectors down.",

@@ -52,7 +52,7 @@ def merge_heads(x: Tensor) -> Tensor:
 
 
 merge_heads.mistake(
-    "the final shape is asked of `reshape`, without a transpose",
+    "`reshape` goes straight to the final shape, without a transpose",
     edits=[("pieces.flatten(2)", "x.reshape(*pieces.shape[:2], -1)")],
     observed="The shape is right, but with two heads position 0 gets head 0's numbers of "
     "positions 0 and 1, and nothing of head 1.",
@@ -141,7 +141,7 @@ merge_heads.mistake(
     change="`batch, heads, length, d_k = x.shape` has to come before the transpose.",
 )
 merge_heads.mistake(
-    "the last two axes are swapped, then the final shape is asked for",
+    "the last two axes are swapped, and a reshape goes to the final shape",
     edits=[
         ("x.transpose(1, 2)", "x.transpose(2, 3)"),
         ("pieces.flatten(2)", "pieces.reshape(x.shape[0], x.shape[2], -1)"),
@@ -162,7 +162,7 @@ merge_heads.mistake(
     change="Go through all heads: `range(x.shape[1])`.",
 )
 merge_heads.mistake(
-    "the heads stand in reverse order",
+    "the heads are in reverse order",
     edits=[("pieces.flatten(2)", "pieces.flip(2).flatten(2)")],
     observed="Each of your vectors begins with the numbers of the last head.",
     change="Begin with head 0.",

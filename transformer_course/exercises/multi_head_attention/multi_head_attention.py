@@ -149,8 +149,8 @@ MultiHeadAttention.mistake(
 MultiHeadAttention.mistake(
     "the output is not projected",
     edits=[("self.output_projection(own", "(own")],
-    observed="The weights of `output_projection` have no influence: the heads' results stand "
-    "side by side and never mix.",
+    observed="The weights of `output_projection` have no influence: the heads' results lie side by "
+    "side and never mix.",
     change="Return `self.output_projection(...)` of the merged heads.",
 )
 MultiHeadAttention.mistake(
@@ -175,7 +175,7 @@ MultiHeadAttention.mistake(
 MultiHeadAttention.mistake(
     "the mask is forgotten",
     edits=[("(q, k, v, mask)", "(q, k, v)")],
-    observed="Without a mask all is right; with one, hidden positions keep their weight.",
+    observed="Without a mask everything is right; with one, hidden positions keep their weight.",
     change="Pass `mask` on to the attention.",
 )
 MultiHeadAttention.mistake(

@@ -54,7 +54,7 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 split_heads.mistake(
-    "the final shape is asked of `view`, without a transpose",
+    "`view` goes straight to the final shape, without a transpose",
     edits=[
         ("length, heads, d_model // heads).transpose(1, 2)", "heads, length, d_model // heads)")
     ],
@@ -65,7 +65,7 @@ split_heads.mistake(
     "heads, d_k)`, then `transpose(1, 2)`.",
 )
 split_heads.mistake(
-    "the heads stand behind the length",
+    "the heads come after the length",
     edits=[(".transpose(1, 2)", "")],
     observed="Your result has shape (batch, length, heads, d_k): attention would compare the "
     "heads of one position, not the positions.",
@@ -177,7 +177,7 @@ split_heads.mistake(
     change="Head h takes the numbers from `h * d_k` on: does your loop use h?",
 )
 split_heads.mistake(
-    "the heads stand in reverse order",
+    "the heads are in reverse order",
     edits=[(".transpose(1, 2)", ".transpose(1, 2).flip(1)")],
     observed="Your head 0 holds the last d_k numbers of each vector.",
     change="Begin with the first d_k numbers.",

@@ -150,7 +150,7 @@ build_vocabulary.mistake(
     change="Sort by minus the count.",
 )
 build_vocabulary.mistake(
-    "words of equal count stand in the order in which they were met",
+    "words of equal count are in the order in which they were met",
     edits=[("(-counts[word], word)", "-counts[word]")],
     observed="The counts are in order. Of two words that occur equally often, the one that was "
     "read first has the smaller id, so the same sentences in another order get other ids. "
@@ -158,7 +158,7 @@ build_vocabulary.mistake(
     change="Let the alphabet decide between them: `(-counts[word], word)`.",
 )
 build_vocabulary.mistake(
-    "words of equal count stand in reverse alphabetical order",
+    "words of equal count are in reverse alphabetical order",
     edits=[("(-counts[word], word)", "(counts[word], word), reverse=True")],
     observed="`reverse=True` turns both round, the counts and the alphabet.",
     change="Leave it out, and sort by minus the count: `(-counts[word], word)`.",
@@ -179,7 +179,7 @@ build_vocabulary.mistake(
 # What is counted
 
 build_vocabulary.mistake(
-    "the `return` stands inside the loop over the sentences",
+    "the `return` is inside the loop over the sentences",
     edits=[
         ("in sentences:", "in sentences[:1]:"),
         ("    words =", "    if not sentences:\n        return None\n    words ="),

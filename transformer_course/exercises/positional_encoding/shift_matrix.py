@@ -145,7 +145,7 @@ shift_matrix.mistake(
     change="Put a 2 x 2 block on the diagonal for each pair: columns 2i and 2i + 1.",
 )
 shift_matrix.mistake(
-    "block i stands at row i instead of row 2i, so that blocks overlap",
+    "block i is at row i instead of row 2i, so the blocks overlap",
     edits=[
         (
             "return torch.block_diag(*blocks)",

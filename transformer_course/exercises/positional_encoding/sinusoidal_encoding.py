@@ -94,7 +94,7 @@ sinusoidal_encoding.mistake(
     change="Put the cosine into the odd columns: `encoding[:, 1::2]`.",
 )
 sinusoidal_encoding.mistake(
-    "all sines stand in the left half and all cosines in the right half",
+    "all sines are in the left half and all cosines in the right half",
     edits=[("[:, 0::2]", "[:, : d_model // 2]"), ("[:, 1::2]", "[:, d_model // 2 :]")],
     observed="Row 0 is 0 ... 0, 1 ... 1; it should be 0, 1, 0, 1, ....",
     change="Let sine and cosine take turns: pair `i` sits in columns 2i and 2i + 1.",
@@ -287,7 +287,7 @@ sinusoidal_encoding.mistake(
     change="Make the positions a column: `torch.arange(length)[:, None]`.",
 )
 sinusoidal_encoding.mistake(
-    "positions and frequencies both lie in a row",
+    "positions and frequencies are both rows",
     edits=[
         ("[:, None]", ""),
         ("return encoding", "return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)"),

@@ -87,7 +87,7 @@ wavelengths.mistake(
     change="Return one divided by what you return.",
 )
 wavelengths.mistake(
-    "each wavelength stands there twice",
+    "each wavelength appears twice",
     edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).repeat_interleave(2)")],
     observed="You return d_model numbers, equal two by two.",
     change="Return one for each pair: the sine and the cosine share it.",

@@ -119,7 +119,7 @@ brevity_penalty.mistake(
     change="Return 1 where the candidate is at least as long as the reference.",
 )
 brevity_penalty.mistake(
-    "the ratio stands on its head",
+    "the ratio is upside down",
     edits=[("reference_length / candidate_length", "candidate_length / reference_length")],
     observed="4 words of 6 get 1.4, which is a reward.",
     change="Divide the reference's length by the candidate's.",

@@ -156,7 +156,7 @@ for _side in ("candidate", "reference"):
         change="The last n-gram begins at `len(words) - n`: write `range(len(words) - n + 1)`.",
     )
 clipped_counts.mistake(
-    "n-grams run over the end",
+    "n-grams run past the end",
     edits=[("range(len(words) - n + 1)", "range(len(words))")],
     observed="You begin an n-gram at every word, so the last ones are shorter than n words.",
     change="Stop where n words are left: `range(len(words) - n + 1)`.",
@@ -188,7 +188,7 @@ clipped_counts.mistake(
     change="Count the n-grams of exactly `n` words; `corpus_bleu` will ask for each n in turn.",
 )
 clipped_counts.mistake(
-    "the words of an n-gram need not stand side by side",
+    "the words of an n-gram need not be side by side",
     edits=[
         ("    def ngrams", "    from itertools import combinations\n\n    def ngrams"),
         (

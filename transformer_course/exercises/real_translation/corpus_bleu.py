@@ -142,7 +142,7 @@ corpus_bleu.mistake(
     change="Write `range(1, max_n + 1)`.",
 )
 corpus_bleu.mistake(
-    "all sentences are joined to one",
+    "all sentences are joined into one",
     edits=[
         (
             "    for n in",

@@ -114,8 +114,8 @@ _SHUFFLED = [5, 11, 2, 8, 1, 12, 4, 10, 7, 3, 9, 6]
     hints=[
         "Sort the numbers of the pairs by length first. Then neighbours are alike, and one walk "
         "through them is enough: does the next pair still fit into the newest batch?",
-        "What a batch costs is two rectangles: its number of rows times (its longest source plus "
-        "its longest target). Compute that for the newest batch *with* the next pair in it.",
+        "A batch costs two rectangles: its number of rows times (its longest source plus its "
+        "longest target). Compute that for the newest batch *with* the next pair in it.",
         "`order = sorted(range(len(lengths)), key=lambda number: sum(lengths[number]))`; for each "
         "number `grown = [*batches[-1], number]`, and if `len(grown) * sum(longest) > "
         "batch_tokens`, begin a new batch `[number]` instead. So a pair that is too long gets one "
@@ -248,7 +248,7 @@ token_budget_batches.mistake(
     unless=r"\A(?=[\s\S])(?![\s\S]*(/|mean))",
 )
 token_budget_batches.mistake(
-    "the budget is looked at when it is too late",
+    "the budget is looked at too late",
     edits=[
         ("for each in grown", "for each in grown[:-1] or grown"),
         ("len(grown)", "(len(grown) - 1)"),

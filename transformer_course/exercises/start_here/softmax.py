@@ -225,8 +225,8 @@ softmax.mistake(
 softmax.mistake(
     "the sum is that of the exponentials before the largest score was subtracted",
     edits=[("growth.sum", "scores.exp().sum")],
-    observed="Your shares do not sum to 1: what stands above the fraction line was made smaller, "
-    "what stands below was not.",
+    observed="Your shares do not sum to 1: the numerators were made smaller, the denominator was "
+    "not.",
     change="Sum the numerators: `growth.sum(...)`, if that is their name.",
 )
 softmax.mistake(

@@ -143,8 +143,8 @@ adam_update.mistake(
 adam_update.mistake(
     "the root is divided by the correction",
     edits=[("square / (1 - beta2**step)", "square / (1 - beta2**step) ** 2")],
-    observed="The first step is 0.14 times as long as it should be: `1 - beta2**step` stands "
-    "outside the root.",
+    observed="The first step is 0.14 times as long as it should be: `1 - beta2**step` is outside "
+    "the root.",
     change="Correct the mean of the squares first, then take the root of that.",
 )
 adam_update.mistake(
@@ -222,7 +222,7 @@ adam_update.mistake(
             "(beta2 * square + (1 - beta2) * gradient) ** 2",
         )
     ],
-    observed="Gradients stand beside squares in the second mean, and the sum is squared.",
+    observed="The second mean adds gradients to squares, and the sum is squared.",
     change="Square the gradient alone: `beta2 * square + (1 - beta2) * gradient**2`.",
 )
 adam_update.mistake(
@@ -256,10 +256,10 @@ for _betas in ("0.9, 0.98", "0.9, 0.999"):
 # The update
 
 adam_update.mistake(
-    "eps stands inside the root",
+    "eps is inside the root",
     edits=[("(corrected_square.sqrt() + eps)", "(corrected_square + eps).sqrt()")],
-    observed="With `eps=0.1` weights move less far than they should; with 1e-9 only those of tiny "
-    "gradients do.",
+    observed="With `eps=0.1` weights move less far than they should; with 1e-9 only those with "
+    "tiny gradients do.",
     change="Add `eps` to the root: `corrected_square.sqrt() + eps`.",
 )
 adam_update.mistake(
@@ -281,7 +281,7 @@ adam_update.mistake(
     change="Subtract.",
 )
 adam_update.mistake(
-    "the gradient stands in place of its running mean",
+    "the gradient takes the place of its running mean",
     edits=[("rate * corrected_mean", "rate * gradient")],
     observed="The mean of the gradients is computed and not used. That is RMSProp, an older rule.",
     change="Move by `rate * corrected_mean / (...)`.",

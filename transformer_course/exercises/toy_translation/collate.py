@@ -210,7 +210,7 @@ collate.mistake(
     change="Take the longest row of each rectangle alone.",
 )
 collate.mistake(
-    "the end token stands behind the padding",
+    "the end token comes after the padding",
     edits=[
         ("row + [pad]", "row[: -1 if row[-1] == eos else None] + [pad]"),
         ("(longest - len(row))", "(longest - len(row)) + [eos] * (row[-1] == eos)"),

@@ -24,8 +24,8 @@ _REAL = torch.tensor([[True, True, True, True], [True, False, False, False]])
         Case((torch.tensor([1.0, 4.0, 1.0, 70.0]), torch.tensor([True, True, True, False]))),
     ],
     hints=[
-        "A mean is a sum divided by a count. Which tokens belong into the sum, and how many are "
-        "they?",
+        "A mean is a sum divided by a count. Which tokens belong in the sum, and how many of them "
+        "are there?",
         "Where the mask is False a loss must count as 0, and the count must leave it out too.",
         "`loss[mask].mean()` does both.",
     ],

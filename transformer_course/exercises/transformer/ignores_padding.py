@@ -68,7 +68,7 @@ ignores_padding.mistake(
     change="Use `network.config.pad_id`.",
 )
 ignores_padding.mistake(
-    "the padding stands in front",
+    "the padding is put in front",
     edits=[("(0, 2)", "(2, 0)"), ("after[:, :2]", "after[:, -2:]")],
     observed="A right model fails: padding in front moves the words to other positions, which are "
     "read. A model without positional encodings passes.",

@@ -24,7 +24,7 @@ from transformer_course.exercises.start_here.softmax import softmax
     hints=[
         "The score of a token is the dot product of the vector with the token's row. Which two "
         "axes must meet so that all dot products are taken at once?",
-        "The rows of the table must stand as columns: `table.T` has shape (d_model, vocab).",
+        "The rows of the table must become columns: `table.T` has shape (d_model, vocab).",
         "`vectors @ table.T`. Nothing else: no factor and no softmax.",
     ],
 )

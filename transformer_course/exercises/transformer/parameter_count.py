@@ -31,14 +31,14 @@ def _counted(config: model.TransformerConfig) -> int:
         Case((replace(_SIZES, tying="three_way"),), written="(config)  # three-way tying"),
     ],
     hints=[
-        "Count one attention, one feed-forward network and one norm first. How many of each has "
-        "an encoder layer, and how many a decoder layer?",
+        "Count one attention, one feed-forward network and one norm first. How many of each does "
+        "an encoder layer have, and how many a decoder layer?",
         "Attention: four matrices of d_model x d_model and four biases. Feed-forward: two matrices "
         "of d_model x d_ff and their biases. Norm: gain and bias. An encoder layer has 1, 1 and 2 "
-        "of them, a decoder layer 2, 1 and 3. Pre-norm adds a norm behind either stack.",
+        "of them, a decoder layer 2, 1 and 3. Pre-norm adds a norm at the end of either stack.",
         "Tables have vocab x d_model numbers. Untied there are three: one of the source, two of "
         "the target (embeddings and output). Two-way tying leaves one of each, three-way tying one "
-        "in all. Sinusoidal positions and the output layer's bias count nothing.",
+        "in all. Sinusoidal positions are not counted, and the output layer has no bias.",
     ],
 )
 def parameter_count(config: model.TransformerConfig) -> int:

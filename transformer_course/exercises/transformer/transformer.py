@@ -277,7 +277,7 @@ Transformer.mistake(
     "the decoder's masks have changed places",
     edits=[("source_mask, target_mask", "target_mask, source_mask")],
     observed="Cross-attention gets the mask of the target. It runs only where source and target "
-    "have one length, and there the words of the target see their own future.",
+    "have the same length, and there the words of the target see their own future.",
     change="The order is `self.decoder(x, memory, source_mask, target_mask)`.",
 )
 Transformer.mistake(
@@ -289,7 +289,7 @@ Transformer.mistake(
         )
     ],
     observed="The decoder looks for padding in the wrong sentence. It runs only where source and "
-    "target have one length.",
+    "target have the same length.",
     change="Make `source_mask` from `source_ids`: that is why `decode` gets them.",
 )
 Transformer.mistake(

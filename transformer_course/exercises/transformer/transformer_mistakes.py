@@ -53,7 +53,7 @@ Transformer.shares(
 # What passes from part to part
 
 Transformer.mistake(
-    "the embeddings are added once more behind the positions",
+    "the embeddings are added once more after the positions",
     edits=[
         (
             "x = self.source_positions(",
@@ -86,7 +86,7 @@ Transformer.mistake(
     "target and memory have changed places in the decoder",
     edits=[("self.decoder(x, memory", "self.decoder(memory, x")],
     observed="The decoder writes at the source's positions and reads the target as its memory. It "
-    "runs only where source and target have one length.",
+    "runs only where source and target have the same length.",
     change="The order is `self.decoder(x, memory, source_mask, target_mask)`.",
 )
 Transformer.mistake(
