@@ -237,6 +237,7 @@ def test_too_little_disk(clone):
     assert not (clone / ".venv").exists()
 
 
+@pytest.mark.exhaustive  # pip tries three times before it gives up
 def test_no_network(clone):
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_CONFIG_FILE": os.devnull}
     result = make_lab(clone, **nowhere)

@@ -136,6 +136,7 @@ def test_a_link_leads_from_the_set_up_to_the_next_exercise(lesson: Lesson) -> No
     expect(heading).to_be_in_viewport()
 
 
+@pytest.mark.exhaustive
 def test_a_check_before_the_set_up_says_so(browser: Browser, lab: str) -> None:
     with browser.new_context() as context:
         page = context.new_page()
@@ -150,6 +151,7 @@ def test_a_check_before_the_set_up_says_so(browser: Browser, lab: str) -> None:
         expect(check).to_contain_text("Run the cells above first", timeout=PATIENCE)
 
 
+@pytest.mark.exhaustive
 def test_the_map_of_the_home_page_opens_a_lesson_by_keyboard(browser: Browser, lab: str) -> None:
     with browser.new_context() as context:
         page = context.new_page()

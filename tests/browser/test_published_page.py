@@ -15,7 +15,6 @@ from transformer_course.publish import write_page
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
 
-SENTENCES = 200
 LOGITS = """([source, target]) => {
     const { model } = new Translator(TRANSLATORS.published);
     const decoder = new CachedDecoder(model, encode(model, source));
@@ -44,9 +43,10 @@ def translator():
     return Translator.load(toy_checkpoint())
 
 
-def test_200_sentences_are_translated_as_in_python(opens, toy_page, corpus, translator):
+@pytest.mark.parametrize("number", [20, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_sentences_are_translated_as_in_python(opens, toy_page, corpus, translator, number):
     splits = (corpus.split(split) for split in ("test", "test_combinations"))
-    pairs = [pair for split in splits for pair in random.Random(0).sample(split, SENTENCES // 2)]
+    pairs = [pair for split in splits for pair in random.Random(0).sample(split, number // 2)]
     sentences = [pair.source for pair in pairs]
     with opens(toy_page) as visit:
         found = visit.page.evaluate(TRANSLATE_ALL, ["published", sentences, 1])
