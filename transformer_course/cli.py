@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
     arguments, behind = _split_off(arguments)
-    options = _parser().parse_args(arguments)
+    options = _parsed(arguments)
     options.behind = behind
     options.command_line = shlex.join(["transformer-course", *arguments])
     for stream in (sys.stdout, sys.stderr):
@@ -88,6 +88,18 @@ def _sentence(error: Exception) -> str:
         # Files come with their names.
         return f"{error.filename or 'standard input or output'}: {error.strerror}."
     return " ".join(str(error).split())
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command line; exit with status 2 if there is something else in it."""
+    parser = _parser()
+    options, left = parser.parse_known_args(arguments)
+    # Behind an option, argparse would not know the sentences of `translate CHECKPOINT`.
+    if left and vars(options).get("sentences") == [] and not left[0].startswith("-"):
+        options.sentences = left
+    elif left:
+        parser.error(f"unrecognized arguments: {' '.join(left)}")
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -72,6 +72,12 @@ def test_beam_one_is_greedy(run: Run, trained: Path) -> None:
     assert run("translate", "--beam", "4", trained, "the king sings")[0] == 0
 
 
+def test_options_may_come_before_or_after_the_checkpoint(run: Run, trained: Path) -> None:
+    before = run("translate", "--beam", "2", trained, "the king sings", "the dog sings")
+    assert run("translate", trained, "--beam", "2", "the king sings", "the dog sings") == before
+    assert run("translate", trained, "the king sings", "the dog sings", "--beam", "2") == before
+
+
 def test_nothing_in_nothing_out(run: Run, trained: Path, type_in: Callable[[bytes], None]) -> None:
     type_in(b"")
     assert run("translate", trained) == (0, "", "")
