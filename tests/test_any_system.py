@@ -77,7 +77,13 @@ assert verdicts == {"Not attempted"}
 
 @pytest.mark.parametrize(
     "code",
-    [JUDGE, END_A_LOOP, EXAMINE, TRAIN, READ_A_NOTEBOOK],
+    [
+        JUDGE,
+        END_A_LOOP,
+        pytest.param(EXAMINE, marks=pytest.mark.exhaustive),
+        TRAIN,
+        READ_A_NOTEBOOK,
+    ],
     ids=["judge", "end a loop", "doctor", "train", "read a notebook"],
 )
 def test_it_works_without_what_windows_lacks(code, tmp_path):

@@ -10,14 +10,7 @@ from tools.sources import lesson_sources, read_source
 
 # Too long to run twice here; they are run with the notebooks.
 TRAINING = {"07_toy_translation", "09_real_translation"}
-SAMPLE = {"00_start_here"}
-LESSONS = [
-    pytest.param(
-        source, marks=() if source.stem in SAMPLE else pytest.mark.exhaustive, id=source.stem
-    )
-    for source in lesson_sources()
-    if source.stem not in TRAINING
-]
+LESSONS = [source for source in lesson_sources() if source.stem not in TRAINING]
 
 # A terminal's shell, which draws no pictures. Each cell that asserts something is run twice, with
 # the cells since the last one before it: so a learner comes back to a claim to see it again.
@@ -40,7 +33,8 @@ for source in json.load(sys.stdin):
 """
 
 
-@pytest.mark.parametrize("source", LESSONS)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("source", LESSONS, ids=lambda source: source.stem)
 def test_cells_can_be_run_again_without_a_network(source, tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(tmp_path))
     cells = [cell.source for cell in read_source(source).cells if cell.cell_type == "code"]

@@ -116,7 +116,11 @@ def test_lesson_without_set_up_cell_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pip_status", "said"), [(0, ""), (1, "On Kaggle, turn the internet on (Settings)")]
+    ("pip_status", "said"),
+    [
+        pytest.param(0, "", marks=pytest.mark.exhaustive),
+        (1, "On Kaggle, turn the internet on (Settings)"),
+    ],
 )
 def test_set_up_cell_where_the_package_is_missing(tmp_path, pip_status, said):
     python = tmp_path / "python"

@@ -22,7 +22,7 @@ CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
 LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
 PAGES = [TOC["root"], *CHAPTERS]
 # axe-core takes seconds for a page; each kind of page is looked at in every run.
-KINDS = {TOC["root"], "book/live_translator", "notebooks/04_feed_forward"}
+KINDS = {TOC["root"], "book/live_translator"}
 each_kind = pytest.mark.parametrize(
     "visit",
     [page if page in KINDS else pytest.param(page, marks=pytest.mark.exhaustive) for page in PAGES],

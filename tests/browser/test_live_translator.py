@@ -27,7 +27,7 @@ from transformer_course.translation.translator import shipped_names
 PAGE = "book/live_translator"
 ANOTHER_PAGE = "book/notation"
 SENTENCES = {"train": 100, "test": 150, "test_combinations": 150}
-SAMPLE = 40
+SAMPLE = 20
 HEADS = 24  # of three attentions in two layers
 ATTENTION_TOLERANCE = 1e-2
 MOST_BYTES = 1.5e6  # of the page, beyond what every page of the book loads

@@ -30,7 +30,9 @@ sys.exit(cli.main())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends no signals to a process")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.exhaustive)]
+)
 def test_interrupted_process_leaves_a_checkpoint_that_resumes(
     tmp_path: Path, texts: tuple[Path, Path], number: signal.Signals
 ) -> None:

@@ -156,8 +156,8 @@ def assert_both_are_named(exercise, pairs):
 def test_some_pairs_of_mistakes_are_named(exercise):
     commonest = exercise.catalogue.pairs[:PAIRS_TRIED]
     pairs = random.Random(0).sample(commonest, len(commonest))
-    named = list(islice(named_pairs(exercise, pairs), 3))
-    assert len(named) == 3
+    named = list(islice(named_pairs(exercise, pairs), 2))
+    assert len(named) == 2
     assert_both_are_named(exercise, named)
 
 

@@ -121,6 +121,7 @@ def test_published_solutions_pass_the_notebooks_own_checks(lesson):
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_kernel_survives_bad_answers():
     """It keeps the source of its cells, so that a line can be quoted, and it has signals."""
     notebook = read("positional_encoding")

@@ -68,6 +68,7 @@ def texts(tmp_path) -> list[Path]:
     return files
 
 
+@pytest.mark.exhaustive
 def test_trains_and_translates_where_only_torch_is(tmp_path, texts) -> None:
     file = tmp_path / "translator.py"
     text = BLOCKED + exported(template()).replace("3000, warmup=400", "30, warmup=400")

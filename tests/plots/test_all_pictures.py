@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import get_type_hints
 
@@ -148,6 +149,7 @@ CHARTS = [name for name in PICTURES if name not in FIGURES]
 SAMPLE = [*PICTURES][::6]
 
 
+@cache
 def bundle(name: str) -> tuple[dict, dict]:
     picture = PICTURES[name]()
     if isinstance(picture, Picture):

@@ -29,9 +29,8 @@ def test_it_was_made_by_the_recipe_as_it_is_now():
     assert run.recipe == RECIPES["toy"]
 
 
-@pytest.mark.parametrize(
-    "split", ["test", pytest.param("test_combinations", marks=pytest.mark.exhaustive)]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("split", ["test", "test_combinations"])
 def test_its_recorded_scores_are_reproduced(translator, split):
     recorded = json.loads((toy_checkpoint() / "run.json").read_text(encoding="utf-8"))
     scores = evaluate(translator, toy_corpus().split(split))
