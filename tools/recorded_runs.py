@@ -1,6 +1,7 @@
 """Train the translators of lesson 9 and write down what they reach.
 
-    python -m tools.recorded_runs en-fr short --data FOLDER
+    python -m tools.recorded_runs en-fr short --data FOLDER --ship
+    python -m tools.recorded_runs en-fr long --data FOLDER        (hours)
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
 with Ctrl-C for example, goes on where it was.

@@ -20,7 +20,10 @@ DEFAULT = "my-course"
 """Name of the folder for a learner who names none."""
 
 RENAMED: dict[str, str] = {}
-"""Exercises that were renamed since an earlier version: old name, new name."""
+"""Exercises that were renamed since an earlier version: old name, new name.
+
+A part of ``my_transformer.py`` keeps its name for ever, because learners' code calls it.
+"""
 
 KEPT = (
     "## From an earlier version\n\nThe course no longer has the exercises below. What you wrote "
