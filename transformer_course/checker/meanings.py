@@ -224,7 +224,18 @@ MEANINGS = (
         "`view` needs numbers that lie in order, which they do not after `transpose`: use "
         "`reshape`.",
     ),
-    (NameError, "", "This name has no value yet: misspelt, or defined in a cell that was not run?"),
+    (
+        NameError,
+        "'F'",
+        "This name has no value yet: run `import torch.nn.functional as F`, or use methods such as "
+        "`x.softmax(dim=-1)`.",
+    ),
+    (
+        NameError,
+        "",
+        "This name has no value yet: misspelt, not imported in this lesson, or defined in a cell "
+        "that was not run?",
+    ),
     (AttributeError, "Module.__init__", "`super().__init__()` must come first in `__init__`."),
     (
         Exception,
@@ -236,13 +247,20 @@ MEANINGS = (
     (
         IndexError,
         "Dimension out of range",
-        "A tensor has fewer axes than expected: `x[:, i]` drops an axis, `x[:, [i]]` keeps it.",
+        "A tensor has fewer axes than expected: a mask, `x[mask]`, gives one flat list, and "
+        "`x[:, i]` drops an axis, which `x[:, [i]]` keeps.",
     ),
     (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
     (
         RuntimeError,
-        "must match|cannot be multiplied|size mismatch|expanded size",
-        "Two shapes do not fit: print both `.shape` just before this line.",
+        "expanded size",
+        "Two shapes do not fit: the first size in the message is that of the place you write to, "
+        "the second that of what you put there.",
+    ),
+    (
+        RuntimeError,
+        "must match|cannot be multiplied|size mismatch",
+        "Two shapes do not fit: print the `.shape` of both tensors just before this line.",
     ),
     (
         RuntimeError,

@@ -129,8 +129,8 @@ length_score.mistake(
 length_score.mistake(
     "the length is one too large",
     edits=[("    penalty = ", "    length = length + 1\n    penalty = ")],
-    observed="Two tokens are scored as three.",
-    change="`length` is already the number of tokens: use it as it is.",
+    observed="Two tokens are scored as three: `length` counts `EOS` already.",
+    change="Use `length` as it is, without `+ 1`.",
 )
 length_score.mistake(
     "the result is a probability",

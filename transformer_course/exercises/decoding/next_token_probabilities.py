@@ -75,8 +75,8 @@ def next_token_probabilities(logits, temperature=1.0, top_k=None, top_p=None) ->
 next_token_probabilities.mistake(
     "the logits are multiplied by the temperature",
     edits=[("logits / temperature", "logits * temperature")],
-    observed="A low temperature makes your probabilities more equal; it should make the best "
-    "token more certain.",
+    observed="At temperature 1 nothing shows. Below 1 your probabilities come closer together; the "
+    "best token should gain instead.",
     change="Divide: `logits / temperature`.",
 )
 next_token_probabilities.mistake(
@@ -113,7 +113,7 @@ next_token_probabilities.mistake(
 next_token_probabilities.mistake(
     "what the nucleus leaves is not renormalised",
     edits=[("probabilities / probabilities.sum(dim=-1, keepdim=True)", "probabilities")],
-    observed="With `top_p=0.7` the rows sum to 0.75 and the like; they should sum to 1.",
+    observed="Wherever the nucleus leaves a token out, your row sums to less than 1.",
     change="Divide by the sum of what is left: `p / p.sum(dim=-1, keepdim=True)`.",
 )
 next_token_probabilities.mistake(

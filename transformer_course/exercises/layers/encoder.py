@@ -77,9 +77,10 @@ Encoder.mistake(
         ("own.EncoderLayer(", "[own.EncoderLayer("),
         (" for _ in range(layers)", "] * (layers)"),
     ],
-    observed="Your module has the parameters of a single layer, however many it should have: "
-    "`[layer] * layers` repeats one object.",
-    change="Construct inside the comprehension: `own.EncoderLayer(...) for _ in range(layers)`.",
+    observed="Your module has the parameters of a single layer, however many it should have: one "
+    "layer is made, and used every time.",
+    change="Call `own.EncoderLayer(...)` once for each layer, inside the loop or comprehension: "
+    "neither `[layer] * layers` nor `append(layer)` makes a copy.",
 )
 Encoder.mistake(
     "the layers are in a Python list",

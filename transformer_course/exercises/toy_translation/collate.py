@@ -106,7 +106,8 @@ collate.mistake(
 collate.mistake(
     "there is no end token to predict",
     edits=[("[bos, *target]", "[bos, *target[:-1]]"), ("[*target, eos]", "[*target]")],
-    observed="Target out ends with the last word: the model never learns to stop.",
+    observed="With `bos=1` and `eos=2` you make 1 6 7 and 6 7 8 of the target 6 7 8. Wanted are "
+    "1 6 7 8 and 6 7 8 2: without the end token the model never learns to stop.",
     change="Target out is `[*target, eos]`, and target in holds all words of the target.",
 )
 collate.mistake(

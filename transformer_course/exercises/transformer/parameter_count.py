@@ -22,11 +22,11 @@ def _counted(config: model.TransformerConfig) -> int:
         Case((replace(_SIZES, norm_first=True),), written="(config)  # pre-norm, not tied"),
         Case(
             (replace(_SIZES, source_vocab=9, target_vocab=5, encoder_layers=3),),
-            written="(config)  # two vocabularies, not tied",
+            written="(config)  # source_vocab=9, target_vocab=5, not tied",
         ),
         Case(
             (replace(_SIZES, source_vocab=9, target_vocab=5, tying="two_way"),),
-            written="(config)  # two-way tying",
+            written="(config)  # two-way tying, source_vocab=9, target_vocab=5",
         ),
         Case((replace(_SIZES, tying="three_way"),), written="(config)  # three-way tying"),
     ],
@@ -82,8 +82,10 @@ parameter_count.mistake(
 parameter_count.mistake(
     "the output layer has a bias",
     edits=[("rows[config.tying] * d_model", "rows[config.tying] * d_model + config.target_vocab")],
-    observed="Your count is too high by one number for each token of the target.",
-    change="Leave it out: a table shared with embeddings has no place for a bias.",
+    observed="Your count is too high by `target_vocab`: one number for each word of the target's "
+    "vocabulary.",
+    change="Leave it out: in this model the output layer is an `nn.Linear` without a bias, tied or "
+    "not.",
 )
 parameter_count.mistake(
     "the positional encodings are counted",
