@@ -247,8 +247,8 @@ MEANINGS = (
     (
         IndexError,
         "Dimension out of range",
-        "A tensor has fewer axes than expected: a mask, `x[mask]`, gives one flat list, and "
-        "`x[:, i]` drops an axis, which `x[:, [i]]` keeps.",
+        "A tensor has fewer axes than expected: a mask, `x[mask]`, gives one flat list; `x[:, i]` "
+        "drops an axis, `x[:, [i]]` keeps it.",
     ),
     (IndexError, "", "An index lies beyond the end: print the `.shape` just before this line."),
     (
