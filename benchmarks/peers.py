@@ -31,6 +31,7 @@ from transformer_course.model import (
     target_mask,
 )
 from transformer_course.model.torch_weights import torch_transformer
+from transformer_course.pretrained.names import marian_name
 
 if TYPE_CHECKING:
     import ctranslate2
@@ -319,12 +320,7 @@ def marian(model: Transformer, start_id: int, eos_id: int) -> "transformers.Mari
 
     check_original(model.config)
     theirs = transformers.MarianMTModel(_marian_config(model.config, start_id, eos_id))
-    weights = {
-        f"model.{rename(name, MARIAN)}": tensor
-        for name, tensor in model.state_dict().items()
-        if name.startswith(("encoder.", "decoder."))
-    }
-    weights["model.shared.weight"] = model.target_embeddings.table.weight
+    weights = {marian_name(name): weight for name, weight in model.named_parameters()}
     unknown = theirs.load_state_dict(weights, strict=False).unexpected_keys
     if unknown:
         raise RuntimeError(f"this version of transformers names its weights otherwise: {unknown}.")
@@ -433,21 +429,6 @@ TORCH: Names = (
 )
 TORCH_ENCODER: Names = (("add_norm_feed_forward.norm", "norm2"), *TORCH)
 TORCH_DECODER: Names = (("add_norm_feed_forward.norm", "norm3"), *TORCH)
-MARIAN: Names = (
-    ("add_norm_attention.norm", "self_attn_layer_norm"),
-    ("add_norm_self_attention.norm", "self_attn_layer_norm"),
-    ("add_norm_cross_attention.norm", "encoder_attn_layer_norm"),
-    ("add_norm_feed_forward.norm", "final_layer_norm"),
-    ("self_attention", "self_attn"),
-    ("cross_attention", "encoder_attn"),
-    ("query_projection", "q_proj"),
-    ("key_projection", "k_proj"),
-    ("value_projection", "v_proj"),
-    ("output_projection", "out_proj"),
-    ("feed_forward.expand", "fc1"),
-    ("feed_forward.contract", "fc2"),
-    (".gain", ".weight"),
-)
 
 
 def rename(name: str, names: Names) -> str:

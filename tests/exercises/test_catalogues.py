@@ -140,8 +140,9 @@ def named_pairs(exercise, pairs):
     """
     wanted = outcomes(exercise, exercise.task.reference)
     for pair in pairs:
-        seen = [exercise.catalogue.outcome(pair, case) for case in range(len(wanted))]
-        found = diagnose(exercise.catalogue, Evidence(seen, wanted, "", range(len(wanted))))
+        with untouched_globals():  # as in a check, where a warning is not an error
+            seen = [exercise.catalogue.outcome(pair, case) for case in range(len(wanted))]
+            found = diagnose(exercise.catalogue, Evidence(seen, wanted, "", range(len(wanted))))
         if found and found.mistakes == pair.mistakes and not alike(seen, wanted):
             yield pair
 

@@ -105,6 +105,13 @@ def test_one_query_worked_out_by_hand() -> None:
     assert output[0].tolist() == pytest.approx(weights[0].tolist())
 
 
+@pytest.mark.usefixtures("unchecked_signatures")
+def test_a_key_without_its_value_is_refused() -> None:
+    """Torch's kernel counts the values only, and reads whatever lies behind the keys."""
+    with pytest.raises(ValueError, match="got 2 keys and 3 values"):
+        fused_attention(noise(1, 1, 4), noise(1, 2, 4), noise(1, 3, 4))
+
+
 @both_paths
 def test_empty_row_gives_zeros_and_no_gradient(attention: Attention) -> None:
     tensors = [noise(2, 3, 4, 5, seed=seed) for seed in range(3)]

@@ -98,8 +98,12 @@ def fused_attention(
 ) -> Float[Tensor, "*batch query d_v"]:
     """Compute the same output by torch's fused kernel, which never stores the weights.
 
-    Errors are those of :func:`scaled_dot_product_attention`.
+    Errors are those of :func:`scaled_dot_product_attention`; as many values as keys are wanted.
     """
+    if key.shape[-2] != value.shape[-2]:  # the kernel does not look, and reads past the end
+        raise ValueError(
+            f"each key needs its value; got {key.shape[-2]} keys and {value.shape[-2]} values."
+        )
     if mask is not None:
         _check_mask(mask, torch.Size([*query.shape[:-1], key.shape[-2]]))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)

@@ -79,6 +79,17 @@ def _other_name(name: str, ours: str, old: str, new: str, observed: str, change:
     )
 
 
+def _swapped(
+    name: str, one: tuple[str, str], other: tuple[str, str], observed: str, change: str
+) -> None:
+    """Add a mistake that gives each of two parts of ours the other's name."""
+    edits = [
+        (f'("{ours}", "{right}")', f'("{ours}", "{wrong}")')
+        for (ours, right), (_, wrong) in ((one, other), (other, one))
+    ]
+    marian_name.mistake(name, edits=edits, observed=observed, change=change)
+
+
 # Names that are mistaken for others
 
 marian_name.mistake(
@@ -102,40 +113,32 @@ marian_name.mistake(
     change="`add_norm_cross_attention.norm` is `encoder_attn_layer_norm`, and "
     "`add_norm_feed_forward.norm` is `final_layer_norm`.",
 )
-marian_name.mistake(
+_swapped(
     "self- and cross-attention change places",
-    edits=[
-        ('("self_attention", "self_attn")', '("self_attention", "encoder_attn")'),
-        ('("cross_attention", "encoder_attn")', '("cross_attention", "self_attn")'),
-    ],
+    ("self_attention", "self_attn"),
+    ("cross_attention", "encoder_attn"),
     observed="Cross-attention is `encoder_attn`: it looks at what the encoder made. In the "
     "decoder all shapes are the same, so nothing complains.",
     change="`self_attention` is `self_attn`, `cross_attention` is `encoder_attn`.",
 )
-marian_name.mistake(
+_swapped(
     "queries and keys change places",
-    edits=[
-        ('("query_projection", "q_proj")', '("query_projection", "k_proj")'),
-        ('("key_projection", "k_proj")', '("key_projection", "q_proj")'),
-    ],
+    ("query_projection", "q_proj"),
+    ("key_projection", "k_proj"),
     observed=f"The query's projection is looked for in `k_proj`. {_SILENT}",
     change="`query_projection` is `q_proj`, `key_projection` is `k_proj`.",
 )
-marian_name.mistake(
+_swapped(
     "keys and values change places",
-    edits=[
-        ('("key_projection", "k_proj")', '("key_projection", "v_proj")'),
-        ('("value_projection", "v_proj")', '("value_projection", "k_proj")'),
-    ],
+    ("key_projection", "k_proj"),
+    ("value_projection", "v_proj"),
     observed=f"The key's projection is looked for in `v_proj`. {_SILENT}",
     change="`key_projection` is `k_proj`, `value_projection` is `v_proj`.",
 )
-marian_name.mistake(
+_swapped(
     "the two layers of the feed-forward network change places",
-    edits=[
-        ('("feed_forward.expand", "fc1")', '("feed_forward.expand", "fc2")'),
-        ('("feed_forward.contract", "fc2")', '("feed_forward.contract", "fc1")'),
-    ],
+    ("feed_forward.expand", "fc1"),
+    ("feed_forward.contract", "fc2"),
     observed="`fc1` is applied first: it expands.",
     change="`feed_forward.expand` is `fc1`, `feed_forward.contract` is `fc2`.",
 )
