@@ -87,6 +87,16 @@ def test_trains_and_translates_where_only_torch_is(tmp_path, texts) -> None:
     assert done.stdout.rstrip().endswith(">")
 
 
+def test_files_of_unequal_length_are_refused(tmp_path, texts) -> None:
+    file = tmp_path / "translator.py"
+    file.write_text(exported(template()), encoding="utf-8")
+    texts[1].write_text("une seule ligne\u2028encore elle\n", encoding="utf-8")
+    command = [sys.executable, file, *texts]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "400 lines and 1: each line needs its translation" in done.stderr
+
+
 def test_says_how_it_is_used(tmp_path) -> None:
     file = tmp_path / "translator.py"
     file.write_text(exported(template()), encoding="utf-8")

@@ -1,6 +1,9 @@
+import ast
+
 import pytest
 
 from transformer_course.exercises import catalogues
+from transformer_course.own.given import part_text
 from transformer_course.own.sections import (
     IMPORT_OF_GIVEN,
     Section,
@@ -24,17 +27,31 @@ def test_lessons_come_in_their_order() -> None:
     )
 
 
+def about(name: str) -> str:
+    """Return how a part is called and what it does, as its model answer says."""
+    [*_, answer] = ast.parse(part_text(name)).body
+    methods = {method.name: method for method in answer.body if hasattr(method, "args")}
+    arguments = methods.get("__init__", answer).args
+    for argument in arguments.args:
+        argument.annotation = None
+    [meaning, *_] = ast.get_docstring(answer).splitlines()
+    return f"({ast.unparse(arguments).removeprefix('self, ')}): {meaning}"
+
+
 def test_every_part_is_given_at_first() -> None:
     assert yours(template()) == []
     assert {section.state for section in sections(template()).values()} == {"given"}
     for name, section in sections(template()).items():
-        assert section.body.strip() == f"{name} = given.{name}"
+        *comment, line = section.body.strip().splitlines()
+        assert line == f"{name} = given.{name}"
+        assert " ".join(line.removeprefix("# ") for line in comment) == about(name)
 
 
 def test_one_section_is_replaced_and_nothing_else() -> None:
     text = with_section(template(), "softmax", "def softmax(scores):\n    return 1", "yours, today")
     assert yours(text) == ["softmax"]
-    assert with_section(text, "softmax", "softmax = given.softmax", "given") == template()
+    given = sections(template())["softmax"].body
+    assert with_section(text, "softmax", given, "given") == template()
 
 
 def test_headers_are_alike() -> None:

@@ -64,6 +64,25 @@ def test_sentences_come_back_from_their_words(text) -> None:
     file = whole.course()
     assert file.sentence(file.words(text)).replace(" ", "") == text.replace(" ", "")
     assert file.sentence(file.words("l'homme n'aime pas, dit-il.")) == "l'homme n'aime pas, dit-il."
+    assert file.words("the dogs' bowl") == ["the", "dogs", "'", "bowl"]
+
+
+def test_a_translation_is_right_however_its_marks_are_spaced(toy) -> None:
+    file = whole.course()
+    pairs = [("is it the man?", "est-ce l\u2019homme ?")]
+    translator = file.Translator.from_pairs(pairs, d_model=16, d_ff=16)
+    translator.translate = lambda texts: ["est-ce l'homme?" for _ in texts]
+    trainer = file.Trainer(translator, pairs, pairs, steps=1)
+    trainer.train()
+    assert trainer.history[-1]["dev_exact_match"] == 1
+
+
+def test_a_line_longer_than_the_positions_is_cut() -> None:
+    file = whole.course()
+    long = ["word " * 300, "mot " * 300]
+    translator = file.Translator.from_pairs([long], d_model=16, d_ff=16)
+    file.Trainer(translator, [long], [long], steps=1).train()
+    assert translator.search(long[0]) is not None
 
 
 @pytest.mark.exhaustive

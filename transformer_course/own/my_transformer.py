@@ -1,8 +1,7 @@
 """A translator, part by part: what you solve in the course takes its place in this file.
 
-Each part is "given" by the course until yours takes its place. Change all else as you like. Alone:
-
-    python my_transformer.py source.en target.fr
+A part marked "given" is the course's until you solve it; all else is yours to change. Then
+`python my_transformer.py source.en target.fr` trains it on your sentences, and translates.
 """
 
 import math
@@ -12,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,68 +20,88 @@ from torch import Tensor, nn
 
 from transformer_course.own.given import given
 
-# The lessons say own.softmax, or model.softmax for the course's: here all of them mean this file.
+# Code from the lessons says own.softmax or model.softmax; here all three names mean this file.
 own = model = translation = sys.modules[__name__]
 PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the ids of padding, begin, end and of unknown words
 
 
 # --- start_here: softmax (given) ------------------------------------------------------------
+# (scores): Turn scores of any shape into shares that sum to 1 along the last axis.
 softmax = given.softmax
 
 
 # --- positional_encoding: build_vocabulary (given) ------------------------------------------
+# (sentences): Give each token an id: the special ones first, then the words, frequent ones
+# earlier.
 build_vocabulary = given.build_vocabulary
 
 
 # --- positional_encoding: Embeddings (given) ------------------------------------------------
+# (vocab, d_model, pad_id): Look up ids of shape (batch, length) in a table, times sqrt(d_model).
 Embeddings = given.Embeddings
 
 
 # --- positional_encoding: sinusoidal_encoding (given) ---------------------------------------
+# (length, d_model): Return the encoding of positions 0 .. length - 1, shape (length, d_model).
 sinusoidal_encoding = given.sinusoidal_encoding
 
 
 # --- positional_encoding: SinusoidalPositionalEncoding (given) ------------------------------
+# (d_model, max_len, dropout): Add the sinusoidal encoding to x of shape (batch, length, d_model),
+# then apply dropout.
 SinusoidalPositionalEncoding = given.SinusoidalPositionalEncoding
 
 
 # --- attention: scaled_dot_product_attention (given) ----------------------------------------
+# (query, key, value, mask=None): Return the output (..., query, d_v) and the weights (..., query,
+# key).
 scaled_dot_product_attention = given.scaled_dot_product_attention
 
 
 # --- attention: padding_mask (given) --------------------------------------------------------
+# (ids, pad_id): Return True for each token that is not padding, shape (batch, 1, 1, key).
 padding_mask = given.padding_mask
 
 
 # --- attention: causal_mask (given) ---------------------------------------------------------
+# (length): Return True where a query (row) may attend to a key (column), shape (length, length).
 causal_mask = given.causal_mask
 
 
 # --- attention: target_mask (given) ---------------------------------------------------------
+# (ids, pad_id): Return what both masks allow, shape (batch, 1, length, length).
 target_mask = given.target_mask
 
 
 # --- multi_head_attention: split_heads (given) ----------------------------------------------
+# (x, heads): Cut each vector into pieces: (batch, length, d_model) to (batch, heads, length, d_k).
 split_heads = given.split_heads
 
 
 # --- multi_head_attention: merge_heads (given) ----------------------------------------------
+# (x): Join the heads' pieces: (batch, heads, length, d_k) to (batch, length, d_model).
 merge_heads = given.merge_heads
 
 
 # --- multi_head_attention: MultiHeadAttention (given) ---------------------------------------
+# (d_model, heads): Project, split into heads, attend in each, merge, project.
 MultiHeadAttention = given.MultiHeadAttention
 
 
 # --- feed_forward: FeedForward (given) ------------------------------------------------------
+# (d_model, d_ff): Expand each vector to d_ff features, apply ReLU, contract it again.
 FeedForward = given.FeedForward
 
 
 # --- layers: layer_norm (given) -------------------------------------------------------------
+# (x, gain, bias, eps=1e-05): Bring each vector of x to mean 0 and variance 1, then apply gain and
+# bias.
 layer_norm = given.layer_norm
 
 
 # --- layers: add_norm (given) ---------------------------------------------------------------
+# (x, sublayer, norm, norm_first): Add what the sub-layer returns to x; normalise its input
+# (norm_first) or the sum.
 add_norm = given.add_norm
 
 
@@ -101,7 +120,7 @@ class LayerNorm(nn.Module):
 
 
 class AddNorm(nn.Module):
-    """Residual connection and layer norm around a sub-layer, whose output may be dropped."""
+    """Calls `add_norm` with a layer norm of its own, and with dropout after the sub-layer."""
 
     def __init__(self, d_model: int, dropout: float, norm_first: bool) -> None:
         super().__init__()
@@ -110,19 +129,25 @@ class AddNorm(nn.Module):
         self.norm_first = norm_first
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return x plus what the sub-layer makes of it."""
+        """Add what the sub-layer returns to x; normalise its input (norm_first) or the sum."""
         return add_norm(x, lambda y: self.dropout(sublayer(y)), self.norm, self.norm_first)
 
 
 # --- layers: EncoderLayer (given) -----------------------------------------------------------
+# (d_model, heads, d_ff, dropout=0.1, norm_first=False): Self-attention and feed-forward network,
+# each inside an AddNorm.
 EncoderLayer = given.EncoderLayer
 
 
 # --- layers: DecoderLayer (given) -----------------------------------------------------------
+# (d_model, heads, d_ff, dropout=0.1, norm_first=False): Self-attention, cross-attention and
+# feed-forward network, each inside an AddNorm.
 DecoderLayer = given.DecoderLayer
 
 
 # --- layers: Encoder (given) ----------------------------------------------------------------
+# (layers, d_model, heads, d_ff, dropout=0.1, norm_first=False): A stack of encoder layers; with
+# norm_first a final norm follows.
 Encoder = given.Encoder
 
 
@@ -162,14 +187,17 @@ class TransformerConfig:
 
 
 # --- transformer: output_logits (given) -----------------------------------------------------
+# (vectors, table): Score each token after each position: the dot product with the token's row.
 output_logits = given.output_logits
 
 
 # --- transformer: tie (given) ---------------------------------------------------------------
+# (network): Let both embeddings and the output layer share the target's table.
 tie = given.tie
 
 
 # --- transformer: Transformer (given) -------------------------------------------------------
+# (config): Score the next token after each prefix of a target, given a source (figure 1).
 Transformer = given.Transformer
 
 
@@ -187,18 +215,23 @@ def evaluating(network: nn.Module) -> Iterator[None]:
 
 
 # --- toy_translation: collate (given) -------------------------------------------------------
+# (pairs, bos, eos, pad): Return source, target in and target out as rectangles of ids.
 collate = given.collate
 
 
 # --- toy_translation: masked_mean (given) ---------------------------------------------------
+# (loss, mask): Return the mean of the losses where the mask is True, a tensor without axes.
 masked_mean = given.masked_mean
 
 
 # --- toy_translation: smoothed_cross_entropy (given) ----------------------------------------
+# (logits, targets, smoothing, pad): Return the mean loss per real token, a tensor without axes.
 smoothed_cross_entropy = given.smoothed_cross_entropy
 
 
 # --- toy_translation: adam_update (given) ---------------------------------------------------
+# (weight, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-09): Return the new
+# weight and the new running means of the gradient and of its square.
 adam_update = given.adam_update
 
 
@@ -220,57 +253,74 @@ class Adam:
     def step(self) -> None:
         """Change each weight that has a gradient, and its means."""
         self.steps += 1
-        for now in self.weights:
-            if now[0].grad is not None:
-                after = adam_update(now[0], now[0].grad, *now[1:], self.steps, self.rate)
-                for old, new in zip(now, after, strict=True):
-                    old.copy_(new)
+        for weight, mean, square in self.weights:
+            if weight.grad is not None:
+                new = adam_update(weight, weight.grad, mean, square, self.steps, self.rate)
+                for tensor, value in zip((weight, mean, square), new, strict=True):
+                    tensor.copy_(value)
 
 
 # --- toy_translation: noam (given) ----------------------------------------------------------
+# (step, d_model, warmup): Return the learning rate at a step, counted from 1.
 noam = given.noam
 
 
 # --- toy_translation: training_step (given) -------------------------------------------------
+# (network, optimizer, source, target_in, target_out, pad, smoothing=0.0): Update the weights once
+# on a batch; return its loss per real token as a number.
 training_step = given.training_step
 
 
 # --- decoding: next_token_probabilities (given) ---------------------------------------------
+# (logits, temperature=1.0, top_k=None, top_p=None): Return the probabilities [B, V] to draw the
+# next token from; None switches a filter off.
 next_token_probabilities = given.next_token_probabilities
 
 
 # --- decoding: greedy (given) ---------------------------------------------------------------
+# (network, source_ids, bos, eos, max_length): Return the most probable tokens [B, at most
+# max_length], ended rows filled with padding.
 greedy = given.greedy
 
 
 # --- decoding: length_score (given) ---------------------------------------------------------
+# (log_probability, length, alpha=None): Return the mean log-probability per token, or with alpha
+# GNMT's score.
 length_score = given.length_score
 
 
 # --- decoding: beam_search (given) ----------------------------------------------------------
+# (step, bos, eos, beam, max_length, alpha): Return the tokens of the best hypothesis found, and
+# its score.
 beam_search = given.beam_search
 
 
 # --- real_translation: clipped_counts (given) -----------------------------------------------
+# (candidate, reference, n): Return how many n-grams of the candidate match, clipped, and how many
+# it has.
 clipped_counts = given.clipped_counts
 
 
 # --- real_translation: brevity_penalty (given) ----------------------------------------------
+# (candidate_length, reference_length): Return 1 for a candidate that is long enough, and less for
+# a shorter one.
 brevity_penalty = given.brevity_penalty
 
 
 # --- real_translation: corpus_bleu (given) --------------------------------------------------
+# (candidates, references, max_n=4): Return the BLEU of a whole corpus, between 0 and 1.
 corpus_bleu = given.corpus_bleu
 
 
 # --- real_translation: token_budget_batches (given) -----------------------------------------
+# (lengths, batch_tokens): Return the numbers of the sentence pairs of each batch.
 token_budget_batches = given.token_budget_batches
 
 
 # --- from text to text ----------------------------------------------------------------------
 def words(text: str) -> list[str]:
-    """Cut a sentence into words and punctuation marks; an apostrophe ends a word: l', homme."""
-    return re.findall(r"\w+(?:-\w+)*'?|[^\w\s]", text.replace("\u2019", "'"))
+    """Cut a sentence into words and punctuation marks; l'homme is two words, l' and homme."""
+    return re.findall(r"\w+(?:-\w+)*(?:'(?=\w))?|[^\w\s]", text.replace("\u2019", "'"))
 
 
 def sentence(pieces: list[str]) -> str:
@@ -288,21 +338,20 @@ class Translator:
 
     @classmethod
     def from_pairs(cls, pairs: list, at_least: int = 1, seed: int = 0, **sizes) -> "Translator":
-        """Make one with random weights, for the words that occur at least so often."""
+        """Make one with random weights; it knows the words that occur `at_least` times."""
         vocabularies = []
         for side in zip(*pairs, strict=True):
             counts = Counter(word for text in side for word in words(text))
             kept = [[w for w in words(text) if counts[w] >= at_least] for text in side]
             vocabularies.append(build_vocabulary(kept))
         torch.manual_seed(seed)
-        network = Transformer(TransformerConfig(*map(len, vocabularies), **sizes))
-        return cls(network, *vocabularies)
+        return cls(Transformer(TransformerConfig(*map(len, vocabularies), **sizes)), *vocabularies)
 
     def encode(self, pairs: list) -> list[tuple[list[int], list[int]]]:
         """Turn sentence pairs into pairs of ids."""
 
         def ids(text: str, vocabulary: dict[str, int]) -> list[int]:
-            return [vocabulary.get(word, UNK) for word in words(text)]
+            return [vocabulary.get(word, UNK) for word in words(text)[:240]]  # below max_len
 
         return [(ids(one, self.source), ids(other, self.target)) for one, other in pairs]
 
@@ -324,11 +373,11 @@ class Translator:
         with evaluating(self.network):
             memory = self.network.encode(source)
 
-            def step(tokens: tuple[int, ...]) -> Tensor:
+            def next_scores(tokens: tuple[int, ...]) -> Tensor:
                 logits = self.network.decode(torch.tensor([tokens]), memory, source)
                 return logits[0, -1].log_softmax(dim=-1)
 
-            tokens, _ = beam_search(step, BOS, EOS, beam, source.shape[1] + 10, alpha)
+            tokens, _ = beam_search(next_scores, BOS, EOS, beam, source.shape[1] + 10, alpha)
         return self.decode(list(tokens))
 
     def bleu(self, pairs: list) -> float:
@@ -346,7 +395,7 @@ class Trainer:
     dev: list
     steps: int = 500
     batch_tokens: int = 1024
-    rate: float = 0.3  # times noam's
+    rate: float = 0.3  # of what noam says
     warmup: int = 75
     smoothing: float = 0.1
     look_every: int = 50
@@ -377,21 +426,19 @@ class Trainer:
         while self.step < self.steps:
             start = time.perf_counter()
             network.train()
-            settle = min(1.0, 5 - 5 * self.step / self.steps)  # the last fifth goes down to 0
+            settle = min(1.0, 5 - 5 * self.step / self.steps)  # in the last fifth, down to 0
             self.optimizer.rate = self.rate * settle * noam(self.step + 1, width, self.warmup)
             loss = training_step(network, self.optimizer, *self.next_batch(), PAD, self.smoothing)
             self.losses.append(loss)
             self.step += 1
             self.seconds += time.perf_counter() - start
-            if self.step % self.look_every == 0:
+            if self.step % self.look_every == 0 or self.step == self.steps:
                 self.look(watch)
-        if self.losses:
-            self.look(watch)
 
     def look(self, watch: Callable[["Trainer"], None]) -> None:
         """Translate the dev sentences, measure the loss on them, note it all and show it."""
         said = self.translator.translate([source for source, _ in self.dev])
-        right = [one == target for one, (_, target) in zip(said, self.dev, strict=True)]
+        right = [words(one) == words(two) for one, (_, two) in zip(said, self.dev, strict=True)]
         row = {"step": self.step, "seconds": self.seconds}
         row |= {"train_loss": sum(self.losses) / len(self.losses), "dev_loss": self.dev_loss()}
         row |= {"dev_exact_match": sum(right) / len(right), "said": said[:3]}
@@ -417,27 +464,31 @@ def show(trainer: Trainer) -> None:
     """Print how far the training is, and what the translator says by now."""
     row, bar = trainer.history[-1], "#" * (20 * trainer.step // trainer.steps)
     print(
-        f"[{bar:20}] step {row['step']:,} of {trainer.steps:,}, {trainer.seconds_left:.0f} s left; "
-        f"loss {row['train_loss']:.2f}, on dev {row['dev_loss']:.2f}"
+        f"[{bar:20}] step {row['step']:,} of {trainer.steps:,}, {trainer.seconds_left:.0f} s left "
+        f"(Ctrl-C ends it now); loss {row['train_loss']:.2f}, on dev {row['dev_loss']:.2f}"
     )
     for (source, _), said in zip(trainer.dev, row["said"], strict=False):
         print(f"    {source}  ->  {said}")
 
 
-def main(source: Path, target: Path) -> None:
-    """Train on two files of as many lines, then translate what is typed."""
-    sides = (path.read_text(encoding="utf-8").splitlines() for path in (source, target))
+def main(*files: Path) -> None:
+    """Train on two files, whose lines translate each other; then translate what is typed."""
+    sides = [file.read_text("utf-8-sig").removesuffix("\n").split("\n") for file in files]
+    if len(sides[0]) != len(sides[1]):
+        sys.exit(f"{len(sides[0]):,} lines and {len(sides[1]):,}: each line needs its translation.")
     pairs = list(zip(*sides, strict=True))
     every = max(20, len(pairs) // 200)
     train = [pair for number, pair in enumerate(pairs) if number % every]
     translator = Translator.from_pairs(train, at_least=2, d_model=128)
-    Trainer(translator, train, pairs[::every], 3000, warmup=400, look_every=100).train(show)
+    with suppress(KeyboardInterrupt):
+        Trainer(translator, train, pairs[::every], 3000, warmup=400, look_every=100).train(show)
     print("Type a sentence; an empty line ends.")
-    while text := input("> ").strip():
-        print(translator.search(text))
+    with suppress(KeyboardInterrupt, EOFError):
+        while text := input("> ").strip():
+            print(translator.search(text))
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python my_transformer.py SOURCE TARGET (two text files, line by line)")
-    main(*map(Path, sys.argv[1:]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
