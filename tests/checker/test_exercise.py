@@ -155,6 +155,8 @@ def test_known_mistake_gets_its_name_its_sign_and_the_change():
 def test_two_mistakes_at_once_are_both_named():
     feedback = double.check(lambda x, times: x + 3**times)
     assert feedback.mistakes == ("tripled", "added")
+    assert "Known mistake 1: tripled\nOn its own: 1 becomes 3." in repr(feedback)
+    assert "For mistake 1: Use `2`.\nFor mistake 2: " in repr(feedback)
 
 
 def test_a_mistake_is_known_by_its_exception_too():
@@ -275,7 +277,13 @@ def test_exception_shows_the_learners_own_line():
     line = helper.__code__.co_firstlineno + 1
     assert "It stopped with RuntimeError: size mismatch" in feedback
     assert f"Your line {line}:\n    return x @ torch.ones(7)\n" in feedback
-    assert "double(x, times=1)" in feedback
+    assert feedback.index("double(x, times=1)") < feedback.index("Your line")
+
+
+def test_small_result_of_another_shape_shows_its_numbers():
+    feedback = words(double, lambda x, times: (x * 2**times).sum())
+    assert "Wanted: tensor of shape [5], float32: [8., 16., 24., 32., 40.]" in feedback
+    assert "Yours: tensor of shape [], float32: 120." in feedback
 
 
 @pytest.mark.parametrize(

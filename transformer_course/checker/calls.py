@@ -34,19 +34,22 @@ def _assignment(name: str, value: Any) -> str:
     """Return the line that gives a tensor its name; shorter arguments go into the call."""
     if not isinstance(value, Tensor):
         return "" if _is_short(value) else f"# {name}: {describe(value)}"
-    if value.numel() > SMALL or value.is_complex() or value.is_meta:
+    if not can_be_written(value):
         return f"# {name}: {describe(value)}"
-    dtype = (
-        ""
-        if str(value.dtype) in ("torch.float32", "torch.int64", "torch.bool")
-        else (f", dtype={value.dtype}")
-    )
-    return f"{name} = torch.tensor({_numbers(value.tolist())}{dtype})"
+    usual = str(value.dtype) in ("torch.float32", "torch.int64", "torch.bool")
+    dtype = "" if usual else f", dtype={value.dtype}"
+    return f"{name} = torch.tensor({numbers(value.tolist())}{dtype})"
 
 
-def _numbers(value: Any) -> str:
+def can_be_written(tensor: Tensor) -> bool:
+    """Whether all numbers of a tensor fit into a line."""
+    return tensor.numel() <= SMALL and not tensor.is_complex() and not tensor.is_meta
+
+
+def numbers(value: Any) -> str:
+    """Write nested lists of numbers, with four digits each."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_numbers, value))}]"
+        return f"[{', '.join(map(numbers, value))}]"
     return f"{value:.4g}{'.' * (value == int(value))}" if isinstance(value, float) else str(value)
 
 

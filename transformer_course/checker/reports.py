@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from torch import Tensor
 
-from transformer_course.checker.calls import as_code
+from transformer_course.checker.calls import as_code, can_be_written, numbers
 from transformer_course.checker.cases import Case
 from transformer_course.checker.comparison import (
     Difference,
@@ -127,10 +129,12 @@ def known_mistake(
     remarks: Sequence[str] = (),
 ) -> Feedback:
     """Show the recognised mistakes on a small input, then name them; fold what to change."""
-    parts: list[Part] = _shown(task, seen, wanted)
+    parameters = _parameters_of_any(seen, wanted)
+    parts: list[Part] = [*([parameters] if parameters else []), *_shown(task, seen, wanted)]
+    several = len(known.mistakes) > 1
     for number, mistake in enumerate(known.mistakes, start=1):
-        label = "Known mistake" if len(known.mistakes) == 1 else f"Known mistake {number}"
-        shows = "What it does alone" if known.remark or len(known.mistakes) > 1 else "What shows it"
+        label = f"Known mistake {number}" if several else "Known mistake"
+        shows = "On its own" if known.remark or several else "What shows it"
         parts += [Sentence(mistake.name, label), Sentence(mistake.observed, shows)]
     parts += [Sentence(words, "And its format") for words in remarks]
     if known.remark:
@@ -140,8 +144,11 @@ def known_mistake(
         parts += [Sentence(finding, "Apart from that"), *details]
     # The last hint holds the code of an answer; who wants that asks for the solution.
     parts += hints(task)[:-1]
-    changes = tuple(Sentence(mistake.change, "What to change") for mistake in known.mistakes)
-    parts.append(Fold("What to change", changes, in_text=True))
+    changes = [
+        Sentence(mistake.change, f"For mistake {number}" if several else "What to change")
+        for number, mistake in enumerate(known.mistakes, start=1)
+    ]
+    parts.append(Fold("What to change", tuple(changes), in_text=True))
     names = tuple(mistake.name for mistake in known.mistakes)
     return Feedback(Verdict.WRONG, task.name, (*parts, *_printed(seen)), names)
 
@@ -178,8 +185,7 @@ def unknown_mistake(
     """Show what differs, without guessing why: parameters, a crash, or the smallest case."""
     rows = list(zip(task.cases, wanted, seen, strict=True))
     facts = [Sentence(clue, "What shows it") for clue in clues]
-    parameters = next((p for _, w, s in rows if (p := _parameters(w, s))), None)
-    if parameters:
+    if parameters := _parameters_of_any(seen, wanted):
         finding = "Your module's parameters are not those that the exercise asks for."
         return _wrong(task, finding, parameters, *facts, *hints(task), seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
@@ -220,16 +226,22 @@ def _crash(task: Task, seen: Sequence[Outcome]) -> tuple[str, list[Part]]:
         )
     else:
         finding = f"It stopped with {_name(kind)}{f': {message}' if message else ''}"
-    parts: list[Part] = []
+    parts: list[Part] = [Code("For", as_code(task, case))]
     if outcome.line:
         parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
     if words := meaning(kind, message):
         parts.append(Sentence(words, "What it means"))
-    return finding, [*parts, Code("For", as_code(task, case))]
+    return finding, parts
 
 
 def _name(kind: type[BaseException]) -> str:
     return kind.__name__ or "an exception without a name"
+
+
+def _parameters_of_any(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> Listing | None:
+    """List what differs in the first case whose parameters do."""
+    rows = zip(wanted, seen, strict=True)
+    return next((found for row in rows if (found := _parameters(*row))), None)
 
 
 def _parameters(wanted: Outcome, seen: Outcome) -> Listing | None:
@@ -267,9 +279,15 @@ def _difference(found: Difference) -> list[Part]:
         return parts
     of = f" in {place}" if place else ""
     return [
-        Sentence(describe(found.expected), f"Wanted{of}"),
-        Sentence(f"{describe(found.received)}{_advice(found)}", "Yours"),
+        Sentence(_in_full(found.expected), f"Wanted{of}"),
+        Sentence(f"{_in_full(found.received)}{_advice(found)}", "Yours"),
     ]
+
+
+def _in_full(value: Any) -> str:
+    """Describe a value, with the numbers of a small tensor: they tell more than its shape."""
+    small = isinstance(value, Tensor) and value.layout == torch.strided and can_be_written(value)
+    return f"{describe(value)}: {numbers(value.tolist())}" if small else describe(value)
 
 
 def _place(path: str) -> str:
