@@ -8,8 +8,14 @@ import jaxtyping
 import pytest
 
 # The hook rewrites modules while they are imported: it stands before any import of the course.
+# Corpora hold no tensors before they are batches; drawing the toy's would take ten times as long.
+WITH_TENSORS = ["corpora.batches", "decoding", "evaluation", "training", "translator"]
 jaxtyping.install_import_hook(
-    ["transformer_course.model", "transformer_course.translation"], "beartype.beartype"
+    [
+        "transformer_course.model",
+        *(f"transformer_course.translation.{room}" for room in WITH_TENSORS),
+    ],
+    "beartype.beartype",
 )
 
 

@@ -1,7 +1,7 @@
-"""A translator, part by part: what you solve in the course takes its place in this file.
+"""Your translator: each part that you solve in the course takes its place in this file.
 
-A part marked "given" is the course's until you solve it; all else is yours to change. Then
-`python my_transformer.py source.en target.fr` trains it on your sentences, and translates.
+A part marked "given" or "the course's" is not yours yet; all else is yours to change.
+`python my_transformer.py source.en target.fr` trains it on two files, then translates.
 """
 
 import math
@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from transformer_course.own.given import given
 
-# Code from the lessons says own.softmax or model.softmax; here all three names mean this file.
+# In code from the lessons, own.x, model.x and translation.x each mean x from this file.
 own = model = translation = sys.modules[__name__]
-PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the ids of padding, begin, end and of unknown words
+PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the ids of padding, begin, end and unknown words
 
 
 # --- start_here: softmax (given) ------------------------------------------------------------
@@ -183,7 +183,7 @@ class TransformerConfig:
     max_len: int = 256
     pad_id: int = PAD
     norm_first: bool = True
-    tying: str = "two_way"  # "three_way", "two_way" or "none"
+    tying: str = "two_way"  # or "none", or "three_way" where both languages share one vocabulary
 
 
 # --- transformer: output_logits (given) -----------------------------------------------------
@@ -325,7 +325,7 @@ def words(text: str) -> list[str]:
 
 def sentence(pieces: list[str]) -> str:
     """Join words and punctuation marks again."""
-    return re.sub(r"(?<=\w') | (?=[.,;:!?)])", "", " ".join(pieces))
+    return re.sub(r"(?<=\w') |(?<=\() | (?=[.,;:!?)])", "", " ".join(pieces))
 
 
 @dataclass
@@ -362,13 +362,13 @@ class Translator:
         return sentence([known[number] for number in ids[:ended]])
 
     def translate(self, texts: list[str]) -> list[str]:
-        """Translate sentences by `greedy`, into at most 10 words more than the longest has."""
+        """Translate sentences with `greedy`, into at most 10 words more than the longest has."""
         source, _, _ = collate(self.encode([(text, "") for text in texts]), BOS, EOS, PAD)
         rows = greedy(self.network, source, BOS, EOS, source.shape[1] + 10)
         return [self.decode(row) for row in rows.tolist()]
 
     def search(self, text: str, beam: int = 4, alpha: float = 0.6) -> str:
-        """Translate a sentence by `beam_search`."""
+        """Translate a sentence with `beam_search`."""
         source, _, _ = collate(self.encode([(text, "")]), BOS, EOS, PAD)
         with evaluating(self.network):
             memory = self.network.encode(source)
@@ -382,7 +382,7 @@ class Translator:
 
     def bleu(self, pairs: list) -> float:
         """Return the `corpus_bleu` of sentence pairs, 0 to 100."""
-        said = self.translate([source for source, _ in pairs])
+        said = [text.replace("<unk>", "unk") for text in self.translate([one for one, _ in pairs])]
         return 100 * corpus_bleu([*map(words, said)], [words(target) for _, target in pairs])
 
 
@@ -395,12 +395,12 @@ class Trainer:
     dev: list
     steps: int = 500
     batch_tokens: int = 1024
-    rate: float = 0.3  # of what noam says
+    rate: float = 0.3  # times what noam returns
     warmup: int = 75
     smoothing: float = 0.1
     look_every: int = 50
     seed: int = 0
-    step: int = 0  # those done
+    step: int = 0  # how many are done
     seconds: float = 0.0
     history: list[dict] = field(default_factory=list)  # a row for each look at the dev sentences
 
@@ -436,7 +436,7 @@ class Trainer:
                 self.look(watch)
 
     def look(self, watch: Callable[["Trainer"], None]) -> None:
-        """Translate the dev sentences, measure the loss on them, note it all and show it."""
+        """Translate the dev sentences, measure the loss on them, and call `watch`."""
         said = self.translator.translate([source for source, _ in self.dev])
         right = [words(one) == words(two) for one, (_, two) in zip(said, self.dev, strict=True)]
         row = {"step": self.step, "seconds": self.seconds}
@@ -455,17 +455,17 @@ class Trainer:
 
     @property
     def seconds_left(self) -> float:
-        """How long the steps that are left will take."""
+        """How long the steps that are left will take, without the looks at dev."""
         return self.seconds / max(1, self.step) * (self.steps - self.step)
 
 
 # --- from a terminal ------------------------------------------------------------------------
 def show(trainer: Trainer) -> None:
-    """Print how far the training is, and what the translator says by now."""
+    """Print how far the training has got, and what the translator says now."""
     row, bar = trainer.history[-1], "#" * (20 * trainer.step // trainer.steps)
     print(
         f"[{bar:20}] step {row['step']:,} of {trainer.steps:,}, {trainer.seconds_left:.0f} s left "
-        f"(Ctrl-C ends it now); loss {row['train_loss']:.2f}, on dev {row['dev_loss']:.2f}"
+        f"(Ctrl-C ends it); smoothed loss {row['train_loss']:.2f}, dev loss {row['dev_loss']:.2f}"
     )
     for (source, _), said in zip(trainer.dev, row["said"], strict=False):
         print(f"    {source}  ->  {said}")
@@ -474,10 +474,10 @@ def show(trainer: Trainer) -> None:
 def main(*files: Path) -> None:
     """Train on two files, whose lines translate each other; then translate what is typed."""
     sides = [file.read_text("utf-8-sig").removesuffix("\n").split("\n") for file in files]
-    if len(sides[0]) != len(sides[1]):
+    if len(sides[0]) != len(sides[1]) or len(sides[0]) < 2:
         sys.exit(f"{len(sides[0]):,} lines and {len(sides[1]):,}: each line needs its translation.")
     pairs = list(zip(*sides, strict=True))
-    every = max(20, len(pairs) // 200)
+    every = max(20, len(pairs) // 100)
     train = [pair for number, pair in enumerate(pairs) if number % every]
     translator = Translator.from_pairs(train, at_least=2, d_model=128)
     with suppress(KeyboardInterrupt):
@@ -490,5 +490,5 @@ def main(*files: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("usage: python my_transformer.py SOURCE TARGET (two text files, line by line)")
+        sys.exit("usage: python my_transformer.py SOURCE TARGET (two files, one sentence a line)")
     main(Path(sys.argv[1]), Path(sys.argv[2]))
