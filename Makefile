@@ -43,6 +43,7 @@ test test-all: lint
 # PyTorch stays as it is: its old versions bring gigabytes where only the processor is used.
 lowest: $(AUTHOR)
 	@echo "Installing the lowest versions into .make/lowest"
+	@mkdir -p .make
 	@grep '^torch==' constraints.txt >.make/torch.txt
 	@$(BIN)/uv pip compile --quiet --python $(BIN)/python --all-extras --resolution lowest-direct \
 		--constraint .make/torch.txt --output-file .make/lowest.txt pyproject.toml
