@@ -15,6 +15,11 @@ def test_prediction_and_outcome_stand_side_by_side(capsys):
     assert table.splitlines()[2] == r"| Which rows change? | the last \| two | all of them |"
 
 
+def test_two_answers_to_a_question_of_two_parts(capsys):
+    predict("Undivided, divided?", 0.5, 0.2).turned_out("0.98 and 0.29")
+    assert "You expected:  0.5, 0.2\n" in capsys.readouterr().out
+
+
 def test_dots_ask_for_a_prediction_and_stop_nobody(capsys):
     predict("How many?", ...).turned_out(3)
     told = capsys.readouterr().out
@@ -29,7 +34,9 @@ def test_dots_ask_for_a_prediction_and_stop_nobody(capsys):
         ('predict("How many?", 3)', [("How many?", "3")]),
         ('predict("How many?", 2 + 1)', [("How many?", "2 + 1")]),
         ('predict("Which?", ["a", "b"])', [("Which?", "['a', 'b']")]),
+        ('predict("Undivided, divided?", 0.5, "less")', [("Undivided, divided?", "0.5, less")]),
         ('predict("Which?", ...)', []),
+        ('predict("Undivided, divided?", 0.5, ...)', []),
         ("predict(question, 3)", []),
         ("predict(", []),
         ("%%time\npredict('a', 3)", []),

@@ -21,7 +21,7 @@ class Prediction:
     question
         What is asked.
     expected
-        The reader's words or number; ``...`` for none.
+        The reader's words; ``...`` for none.
     outcome
         What happened, once :meth:`turned_out` was called.
     """
@@ -57,7 +57,7 @@ class Predictions(dict[str, Prediction]):
 _MADE = Predictions()
 
 
-def predict(question: str, expected: Any) -> Prediction:
+def predict(question: str, *expected: Any) -> Prediction:
     """Note what the reader expects.
 
     Parameters
@@ -65,10 +65,12 @@ def predict(question: str, expected: Any) -> Prediction:
     question
         In the words of the lesson.
     expected
-        The reader's words or number, or ``...`` as long as there is none.
+        The reader's words or numbers, or ``...`` as long as there are none.
     """
-    print(DOTS if expected is ... else f"Noted: {expected}")
-    _MADE[question] = Prediction(question, expected)
+    open_still = not expected or any(answer is ... for answer in expected)
+    words = ... if open_still else ", ".join(map(str, expected))
+    print(DOTS if open_still else f"Noted: {words}")
+    _MADE[question] = Prediction(question, words)
     return _MADE[question]
 
 
@@ -89,10 +91,17 @@ def written_in(source: str) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(
-                func=ast.Name("predict"), args=[ast.Constant(str(question)), expected]
-            ) if not (isinstance(expected, ast.Constant) and expected.value is ...):
-                words = expected.value if isinstance(expected, ast.Constant) else expected
-                yield question, ast.unparse(words) if isinstance(words, ast.AST) else str(words)
+                func=ast.Name("predict"), args=[ast.Constant(str(question)), *expected]
+            ) if expected and not any(map(_is_dots, expected)):
+                yield question, ", ".join(map(_as_written, expected))
+
+
+def _is_dots(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _as_written(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _cell(text: str) -> str:

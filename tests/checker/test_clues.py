@@ -50,6 +50,29 @@ def test_nothing_has_an_influence():
     assert "Your result is the same whatever the arguments are." in said
 
 
+def test_a_missing_return_says_enough():
+    assert "whatever the arguments are" not in clues(lambda x, factor, turned: None)
+
+
+@exercise(
+    cases=[
+        Case((X, torch.tensor([[True, True, False], [True, False, True]]))),
+        Case((X, torch.tensor([[False, True, False], [True, True, True]]))),
+    ],
+    hints=["hint"],
+)
+def visible(x, mask):
+    """Clear what is hidden."""
+    return x * mask
+
+
+def test_a_mask_counts_where_any_other_mask_gives_something_else():
+    """Rows in which anything is hidden may look alike, whatever it is."""
+    said = clues(lambda x, mask: x * mask.all(), visible)
+    assert "does not depend on `mask`" not in said
+    assert "does not depend on `mask`" in clues(lambda x, mask: x + 1, visible)
+
+
 def test_influence_is_no_matter_where_the_reference_has_none():
     said = clues(lambda x, factor, turned: scaled.task.answer(x, factor, turned) + 1)
     assert "does not depend" not in said

@@ -76,7 +76,7 @@ def search_to_draw() -> dict:
 
 
 PICTURES = {
-    "activation_functions": plots.activation_functions,
+    "activation_functions": lambda: plots.activation_functions({"tanh": torch.tanh}, "A bend"),
     "accuracy_by_length": lambda: plots.accuracy_by_length(LENGTHS, 24, 0.1, "It falls"),
     "alignment_against_gold": lambda: plots.alignment_against_gold(
         WEIGHTS[0, 0], [(0, 0), (2, 1)], WORDS, WORDS

@@ -1,17 +1,19 @@
 import pandas as pd
 import pytest
+import torch
 
 from transformer_course import plots
-from transformer_course.plots.feed_forward import ACTIVATIONS, MOST_COLUMNS
+from transformer_course.plots.feed_forward import MOST_COLUMNS
 
+BENDS = {"ReLU": torch.relu, "tanh": torch.tanh}
 FRAME = pd.DataFrame(
     {"unit": [3, 3, 8], "word": ["not", "do", "cat"], "activation": [2.0, 1.0, 0.5]}
 )
 
 
 def test_slopes_belong_to_the_curves_above():
-    above, below = plots.activation_functions().figure.axes
-    assert len(above.lines) == len(below.lines) == len(ACTIVATIONS)
+    above, below = plots.activation_functions(BENDS, "Two bends").figure.axes
+    assert len(above.lines) == len(below.lines) == len(BENDS)
     for curve, slope in zip(above.lines, below.lines, strict=True):
         (x, y), steepness = curve.get_data(), slope.get_ydata()
         right = (y[2:] - y[:-2]) / (x[2:] - x[:-2])

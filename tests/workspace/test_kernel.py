@@ -24,7 +24,7 @@ def run():
             errors.append(content.get("ename", ""))
 
         reply = client.execute_interactive(source, output_hook=listen, timeout=60)
-        assert (reply["content"]["status"] == "ok") is not any((*printed, *errors))
+        assert reply["content"]["status"] == "ok" or any((*printed, *errors))
         return "".join(printed), "".join(errors)
 
     yield ran
@@ -51,3 +51,27 @@ def test_a_check_without_its_stub_asks_for_the_cells_above(run):
 )
 def test_a_misspelt_name_is_shown_as_python_shows_it(run, cell):
     assert run(cell) == ("", "NameError")
+
+
+def test_a_check_after_a_cell_that_is_not_python_says_so(run):
+    run("def causal_mask(length):\n    return length")
+    broken = "def causal_mask(length)\n    return length + 1\n"
+    assert run(broken)[1] == "SyntaxError"
+    words, _ = run("exercise.check(causal_mask)")
+    assert words.startswith(
+        "The cell with `causal_mask` is not valid Python (line 1: expected ':')"
+    )
+    run("def causal_mask(length):\n    return length")
+    assert "not valid Python" not in run("exercise.check(causal_mask)")[0]
+
+
+def test_a_prediction_wants_quotation_marks(run):
+    words, error = run("predict = print\npredict('More or less?', more)")
+    assert words == "Words go into quotation marks: 'more'.\n" and not error
+
+
+def test_before_any_definition_nothing_else_is_said(run):
+    run("def split_heads(x)\n    return x")
+    words, error = run("exercise.check(split_heads)")
+    assert words.startswith("The cell with `split_heads` is not valid Python")
+    assert FIRST not in words and not error

@@ -95,7 +95,10 @@ class Fold:
 
     def text(self) -> str:
         """Return the parts one below the other, or nothing."""
-        return "\n".join(part.text() for part in self.parts) if self.in_text else ""
+        if not self.in_text:
+            return ""
+        parts = [part.text() for part in self.parts]
+        return f"{self.label}: {parts[0]}" if len(parts) == 1 else "\n".join(parts)
 
     def html(self) -> str:
         """Return a fold that a keyboard opens too."""

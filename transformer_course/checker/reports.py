@@ -145,7 +145,7 @@ def known_mistake(
     # The last hint holds the code of an answer; who wants that asks for the solution.
     parts += hints(task)[:-1]
     changes = [
-        Sentence(mistake.change, f"For mistake {number}" if several else "What to change")
+        Sentence(mistake.change, f"For mistake {number}" if several else "")
         for number, mistake in enumerate(known.mistakes, start=1)
     ]
     parts.append(Fold("What to change", tuple(changes), in_text=True))

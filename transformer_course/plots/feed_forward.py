@@ -1,11 +1,11 @@
 """Pictures of lesson 4: the network that works on each position alone."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import altair as alt
 import pandas as pd
 import torch
-import torch.nn.functional as F
+from torch import Tensor
 
 from transformer_course.plots.diagram import arrow, box, canvas, label
 from transformer_course.plots.renderer import Picture
@@ -21,30 +21,28 @@ from transformer_course.plots.theme import (
     titled,
 )
 
-ACTIVATIONS = {"ReLU": F.relu, "GELU": F.gelu, "SiLU (Swish)": F.silu}
 MOST_COLUMNS = 6
 """Positions that fit side by side into a diagram."""
 
 
 @matplotlib_theme()
-def activation_functions() -> Picture:
-    """Draw three activation functions, and below them their slopes."""
+def activation_functions(
+    functions: Mapping[str, Callable[[Tensor], Tensor]], title: str
+) -> Picture:
+    """Draw activation functions by their names, and below them their slopes."""
     above, below = blank_axes(height=420, rows=2)
     x = torch.linspace(-4, 4, 401, requires_grad=True)
-    for name, style in line_styles(list(ACTIVATIONS)).items():
-        y = ACTIVATIONS[name](x)
+    for name, style in line_styles(list(functions)).items():
+        y = functions[name](x)
         [slope] = torch.autograd.grad(y.sum(), x)
         above.plot(x.detach(), y.detach(), **style)
         below.plot(x.detach(), slope, **style)
     above.set_ylabel("output")
     below.set(xlabel="input", ylabel="slope")
     above.legend()
-    entitle(above, "ReLU is 0 on one side; the others come down smoothly")
-    return Picture(
-        above.figure,
-        "Curves of ReLU, GELU and SiLU from -4 to 4, and of their slopes. ReLU is 0 up to 0 and "
-        "then rises with slope 1; GELU and SiLU dip a little below 0 and bend smoothly.",
-    )
+    entitle(above, title)
+    names = ", ".join(functions)
+    return Picture(above.figure, f"Curves from -4 to 4, and their slopes: {names}. {title}.")
 
 
 @matplotlib_theme()

@@ -62,7 +62,8 @@ of [{NAME}]({NAME}) are yours.
 <table style="margin:14px">
 {_cells("th", "", "Lesson", "Solved", "Next")}{rows}</table>
 
-*The course rewrites this page at each start, and in the first cell of each lesson.*
+*The course rewrites this page at each start and in the first cell of each lesson. Close and open it
+to see what is new.*
 """
 
 

@@ -26,14 +26,19 @@ def independence(task: Task, run: Run, known: Mapping[int, tuple[Outcome, Outcom
     known
         What the reference and the learner's code did in the cases that did not crash.
     """
+    if all(seen.value is None for _, seen in known.values()):  # a missing return is said already
+        return None
     shaken: dict[str, list[bool]] = {}
     tried = CASES // 2 if task.wants_module else CASES
     for number, before in itertools.islice(known.items(), tried):
+        here: dict[str, bool] = {}
         for name, other in _variations(task, task.cases[number], list(before[0].parameters)):
             after = run(other)
             if after[0].error or same_behaviour(before[0], after[0]):
                 continue
             makes_none = not after[1].error and same_behaviour(before[1], after[1])
+            here[name] = here.get(name, True) and makes_none
+        for name, makes_none in here.items():
             shaken.setdefault(name, []).append(makes_none)
     # One case may hide it, such as where the smallest of several lengths counts.
     ignored = [name for name, found in shaken.items() if len(found) > 1 and all(found)]
@@ -49,8 +54,7 @@ def _variations(task: Task, case: Case, weights: Sequence[str]) -> list[tuple[st
     names = task.input_names(case)
     found = []
     for place, value in enumerate(case.inputs):
-        other = _other(value)
-        if other is not None:
+        for other in _others(value):
             inputs = (*case.inputs[:place], other, *case.inputs[place + 1 :])
             found.append((names[place], replace(case, inputs=inputs)))
     if case.inject and not case.looks_at:
@@ -58,13 +62,24 @@ def _variations(task: Task, case: Case, weights: Sequence[str]) -> list[tuple[st
     return found
 
 
+def _others(value: Any) -> list[Any]:
+    """Return other values that could take the place of one: three masks, or one of all else.
+
+    A wrong answer may treat two masks alike, such as all that hide anything.
+    """
+    if isinstance(value, Tensor) and value.dtype == torch.bool and value.dim():
+        others = [value.flip(-1), _one_turned(value), torch.ones_like(value)]
+        return [other for other in others if not other.equal(value)]
+    other = _other(value)
+    return [] if other is None else [other]
+
+
 def _other(value: Any) -> Any:
-    """Return another value that could take the place of one; None if none is known."""
+    """Return another value; None if none is known."""
     if isinstance(value, Tensor):
         if value.is_floating_point():
             return value + torch.arange(value.numel()).cos().view_as(value).to(value)
-        other = value.flip(-1) if value.dim() else value
-        return other if value.dtype != torch.bool or not other.equal(value) else _one_hidden(value)
+        return value.flip(-1) if value.dim() else value
     if isinstance(value, bool):
         return not value
     if isinstance(value, float):
@@ -76,7 +91,7 @@ def _other(value: Any) -> Any:
     return None
 
 
-def _one_hidden(mask: Tensor) -> Tensor:
+def _one_turned(mask: Tensor) -> Tensor:
     other = mask.clone()
     other.view(-1)[-1] ^= True
     return other

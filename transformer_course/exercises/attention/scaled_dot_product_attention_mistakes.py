@@ -143,6 +143,22 @@ scaled_dot_product_attention.mistake(
     "attention want the mask as it is.",
 )
 scaled_dot_product_attention.mistake(
+    "the mask itself is added to the scores, times a very low number",
+    edits=[("scores.masked_fill(~mask, lowest)", "(scores - 1e9 * mask)"), NOT_CLEARED],
+    observed="Where the mask is True the score becomes very low, so all weight lies on the keys "
+    "that the mask hides: True means that a key may be seen.",
+    change="Add the low number where the mask is False: `scores + ~mask * -1e9`, or "
+    "`scores.masked_fill(~mask, ...)`.",
+)
+scaled_dot_product_attention.mistake(
+    "the mask itself is added, times a very low number, and hidden weights are cleared",
+    edits=[("scores.masked_fill(~mask, lowest)", "(scores - 1e9 * mask)")],
+    observed="Where the mask is True the score becomes very low; then the other weights are set to "
+    "0, so rows in which anything is hidden are all 0.",
+    change="Add the low number where the mask is False: `scores + ~mask * -1e9`, or "
+    "`scores.masked_fill(~mask, ...)`.",
+)
+scaled_dot_product_attention.mistake(
     "hidden scores are set to 0 (or 1e-9) instead of a very low number",
     edits=[("~mask, lowest", "~mask, 0.0"), NOT_CLEARED],
     observed="`exp(0)` is 1, so hidden keys keep weight: with the scores 1, 0, 0, 0 and only the "
