@@ -1,6 +1,7 @@
 """The three verbs, and every kind of bad answer that a learner can give."""
 
 import contextlib
+import math
 import re
 import threading
 from dataclasses import replace
@@ -284,6 +285,8 @@ def test_small_result_of_another_shape_shows_its_numbers():
     feedback = words(double, lambda x, times: (x * 2**times).sum())
     assert "Wanted: tensor of shape [5], float32: [8., 16., 24., 32., 40.]" in feedback
     assert "Yours: tensor of shape [], float32: 120." in feedback
+    endless = words(double, lambda x, times: torch.tensor([math.nan, math.inf]))
+    assert "Yours: tensor of shape [2], float32: [nan, inf]" in endless
 
 
 @pytest.mark.parametrize(

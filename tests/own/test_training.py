@@ -47,6 +47,22 @@ def test_training_goes_on_where_it_was_stopped(toy) -> None:
     assert stopped.seconds_left == 0
 
 
+def test_a_stop_during_the_last_look_loses_no_row(toy) -> None:
+    file = whole.course()
+    translator = file.Translator.from_pairs(toy[0], d_model=16, d_ff=16)
+    trainer = file.Trainer(translator, *toy, steps=2, look_every=2)
+    trainer.translator.translate = stopped
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    del trainer.translator.translate
+    trainer.train()
+    assert [row["step"] for row in trainer.history] == [2]
+
+
+def stopped(texts) -> None:
+    raise KeyboardInterrupt
+
+
 def test_unknown_words_have_an_id(toy) -> None:
     file = whole.course()
     translator = file.Translator.from_pairs(toy[0], at_least=3, d_model=16, d_ff=16)

@@ -65,6 +65,15 @@ def test_a_check_after_a_cell_that_is_not_python_says_so(run):
     assert "not valid Python" not in run("exercise.check(causal_mask)")[0]
 
 
+def test_a_name_of_a_broken_cell_is_missing_elsewhere_too(run):
+    assert run("def merge_heads(x)\n    return x")[1] == "SyntaxError"
+    assert run("merge_heads(3)") == ("", "NameError")
+
+
+def test_a_prediction_before_the_set_up_asks_for_the_cells_above(run):
+    assert run("predict('More or less?', 'more')")[0].startswith(FIRST)
+
+
 def test_a_prediction_wants_quotation_marks(run):
     words, error = run("predict = print\npredict('More or less?', more)")
     assert words == "Words go into quotation marks: 'more'.\n" and not error

@@ -50,7 +50,7 @@ def numbers(value: Any) -> str:
     """Write nested lists of numbers, with four digits each."""
     if isinstance(value, list):
         return f"[{', '.join(map(numbers, value))}]"
-    return f"{value:.4g}{'.' * (value == int(value))}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}{'.' * value.is_integer()}" if isinstance(value, float) else str(value)
 
 
 def _is_short(value: Any) -> bool:

@@ -129,8 +129,9 @@ def known_mistake(
     remarks: Sequence[str] = (),
 ) -> Feedback:
     """Show the recognised mistakes on a small input, then name them; fold what to change."""
-    parameters = _parameters_of_any(seen, wanted)
-    parts: list[Part] = [*([parameters] if parameters else []), *_shown(task, seen, wanted)]
+    parts: list[Part] = _shown(task, seen, wanted)
+    if parameters := _parameters_of_any(seen, wanted):
+        parts.insert(0, parameters)
     several = len(known.mistakes) > 1
     for number, mistake in enumerate(known.mistakes, start=1):
         label = f"Known mistake {number}" if several else "Known mistake"

@@ -241,8 +241,7 @@ class Adam:
 
     def __init__(self, weights: Iterator[nn.Parameter], rate: float) -> None:
         self.weights = [(w, torch.zeros_like(w), torch.zeros_like(w)) for w in weights]
-        self.rate = rate
-        self.steps = 0
+        self.rate, self.steps = rate, 0
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of the step before."""
@@ -408,8 +407,7 @@ class Trainer:
         self.optimizer = Adam(self.translator.network.parameters(), self.rate)
         self.chance = random.Random(self.seed)
         self.encoded = self.translator.encode(self.pairs)
-        self.waiting = []  # the batches of this epoch that are still to come
-        self.losses = []  # since the last look
+        self.waiting, self.losses = [], []  # this epoch's batches to come; losses since a look
 
     def next_batch(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return source, target in and target out of sentences of similar length."""
@@ -432,8 +430,10 @@ class Trainer:
             self.losses.append(loss)
             self.step += 1
             self.seconds += time.perf_counter() - start
-            if self.step % self.look_every == 0 or self.step == self.steps:
+            if self.step % self.look_every == 0:
                 self.look(watch)
+        if self.losses:
+            self.look(watch)
 
     def look(self, watch: Callable[["Trainer"], None]) -> None:
         """Translate the dev sentences, measure the loss on them, and call `watch`."""
@@ -491,4 +491,4 @@ def main(*files: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit("usage: python my_transformer.py SOURCE TARGET (two files, one sentence a line)")
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(*map(Path, sys.argv[1:]))

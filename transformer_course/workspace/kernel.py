@@ -59,12 +59,12 @@ def explain(
     Any other name is perhaps misspelt, and Python's own message shows that best.
     """
     names = (trace.tb_next or trace).tb_frame.f_code.co_names  # those of the cell itself
-    if "predict" in names:
-        print(f"Words go into quotation marks: '{error.name}'.")
-        return
-    if error.name in NOT_PYTHON:
+    checks = error.name in names and "check" in names
+    if checks and error.name in NOT_PYTHON:
         return  # it was said before the cell ran
-    if error.name == "exercise" or (error.name in names and "check" in names):
+    if error.name in ("exercise", "predict") or checks:
         print(ADVICE.format(name=error.name))
+    elif "predict" in names:
+        print(f"Words go into quotation marks: '{error.name}'.")
     else:
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
