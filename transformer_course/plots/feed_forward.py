@@ -119,5 +119,5 @@ def unit_words(frame: pd.DataFrame, title: str = "A hidden unit has favourite wo
     words = {unit: rows["word"].iloc[0] for unit, rows in frame.groupby("unit", sort=False)}
     strongest = "; ".join(f"unit {unit}: {word}" for unit, word in words.items())
     return titled(
-        chart, title, f"Bars: the words that activate a hidden unit most. Strongest: {strongest}."
+        chart, title, f"The words that activate a hidden unit most. Strongest: {strongest}."
     )
