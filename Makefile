@@ -34,6 +34,8 @@ student: $(LEARNER)
 
 # A home without progress: what you have solved yourself is neither seen nor changed.
 test test-all: export TRANSFORMER_COURSE_HOME := $(CURDIR)/.make/home
+# The tests start hundreds of Pythons; where none may keep what it compiles, each compiles it again.
+test test-all: export PYTHONDONTWRITEBYTECODE :=
 test: CHOSEN := -m "not exhaustive"
 test test-all: lint
 	@rm -rf .make/home

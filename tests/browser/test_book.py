@@ -6,10 +6,12 @@ Among them are readers who use a keyboard, a screen reader or a printer.
 import json
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from axe_playwright_python.sync_playwright import Axe
+from bs4 import BeautifulSoup
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import settle, watched
@@ -21,20 +23,24 @@ TOC = yaml.safe_load((ROOT / "book" / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [chapter["file"] for chapter in TOC["chapters"]]
 LESSONS = [chapter for chapter in CHAPTERS if chapter.startswith("notebooks/")]
 PAGES = [TOC["root"], *CHAPTERS]
-# axe-core takes seconds for a page; each kind of page is looked at in every run.
-KINDS = {TOC["root"], "book/live_translator"}
-each_kind = pytest.mark.parametrize(
-    "visit",
-    [page if page in KINDS else pytest.param(page, marks=pytest.mark.exhaustive) for page in PAGES],
-    indirect=True,
-)
+# A page takes a browser seconds, and axe-core more; in every run it opens one of each kind.
+KINDS = {TOC["root"], "book/live_translator", "notebooks/02_attention", "book/teachers"}
+WITHOUT_CHARTS = KINDS - {"notebooks/02_attention"}
+
+
+def often(*pages: str) -> list[object]:
+    """Return all pages as parameters; those that are not named wait for the exhaustive tests."""
+    return [p if p in pages else pytest.param(p, marks=pytest.mark.exhaustive) for p in PAGES]
+
+
+each_page_of_text = pytest.mark.parametrize("visit", often(*WITHOUT_CHARTS), indirect=True)
 PHONE = {"width": 390, "height": 844}
 GRAVE = {"serious", "critical"}
 CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
 HEAVIEST = 5e6  # bytes before any compression, for a reader who comes for the first time
 
 
-@pytest.fixture(scope="module", params=PAGES)
+@pytest.fixture(scope="module", params=often(*KINDS))
 def visit(request, open_page):
     """Open a page of the book."""
     with open_page(request.param) as opened:
@@ -58,12 +64,24 @@ def loaded(visit, site: Path) -> set[Path]:
     return {site / path.removeprefix(str(site)).lstrip("/") for path in visit.paths}
 
 
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, BeautifulSoup]:
+    """Read all pages of the book, without a browser."""
+    return read_pages(site)
+
+
 def test_every_page_is_built(site: Path) -> None:
     assert all((site / f"{page}.html").exists() for page in PAGES)
 
 
-def test_every_link_inside_the_book_leads_somewhere(site: Path) -> None:
-    assert broken_links(read_pages(site)) == []
+def test_every_link_inside_the_book_leads_somewhere(pages) -> None:
+    assert broken_links(pages) == []
+
+
+def test_no_page_is_made_of_what_another_host_has(pages) -> None:
+    parts = [tag for page in pages.values() for tag in page.select("[src], link[href]")]
+    assert len(parts) > len(pages)
+    assert [tag for tag in parts if urlsplit(tag.get("src") or tag["href"]).netloc] == []
 
 
 def test_page_asks_no_other_host(visit):
@@ -121,7 +139,7 @@ def test_page_fits_a_phone(visit):
 
 
 @pytest.mark.timeout(120)
-@each_kind
+@each_page_of_text
 def test_axe_finds_no_grave_violation(visit):
     assert violations(visit.page) == []
 
@@ -144,7 +162,7 @@ def test_what_is_printed_has_a_title_and_no_navigation(visit):
 
 
 @pytest.mark.timeout(120)
-@each_kind
+@pytest.mark.parametrize("visit", often(TOC["root"]), indirect=True)
 def test_the_dark_theme_has_contrast_too(visit):
     visit.page.evaluate(
         "localStorage.setItem('mode', 'dark'); localStorage.setItem('theme', 'dark')"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.exercises.written import FOLDER, Written, written
 
-SAMPLE = 8  # one answer of so many is judged in every run of the tests
+SAMPLE = 16  # one answer of so many is judged in every run of the tests
 
 
 def answers():

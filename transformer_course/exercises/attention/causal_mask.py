@@ -11,7 +11,7 @@ from transformer_course.exercises.attention.padding_mask import padding_mask
 
 @exercise(
     reference=model.causal_mask,
-    cases=[Case((3,)), Case((4,)), Case((7,))],
+    cases=[Case((3,)), Case((4,)), Case((7,)), Case((70,))],
     properties=[
         Property(
             "a position may attend to itself", lambda value, case: bool(value.diagonal().all())

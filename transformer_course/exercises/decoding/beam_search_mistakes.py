@@ -116,3 +116,17 @@ beam_search.mistake(
     "token after them.",
     change="Add up plain log-probabilities, and score a hypothesis once, at its end.",
 )
+beam_search.mistake(
+    "the sums are divided by the penalty at every step, with the begin token in the length",
+    edits=[
+        (
+            "total + log_probability)",
+            "own.length_score(total + log_probability, len(tokens) + 2, alpha))",
+        ),
+        ("own.length_score(total, len(tokens), alpha)", "total"),
+    ],
+    observed="With `alpha` above 0 the first tokens are divided again and again, once for each "
+    "token after them, and each length is one too large.",
+    change="Add up plain log-probabilities, and score a hypothesis once, at its end, by the number "
+    "of tokens after `bos`.",
+)

@@ -418,3 +418,18 @@ cached_step.mistake(
     "in the memory.",
     change="Add it: `x = x + model.fused_attention(layer.cross_query(x), ...)`.",
 )
+cached_step.mistake(
+    "nothing goes around the self-attention",
+    edits=[
+        ("x + model.fused_attention(layer.query(x)", "model.fused_attention(layer.query(x)"),
+    ],
+    observed="Even the first step is wrong: of the token's own vector only its value is left.",
+    change="Add it: `x = x + model.fused_attention(layer.query(x), key, value)`.",
+)
+cached_step.mistake(
+    "self-attention is left out",
+    edits=[("        x = x + model.fused_attention(layer.query(x), key, value)\n", "")],
+    observed="Even the first step is wrong: keys and values are stored, and nobody looks at them.",
+    change="Add the result of self-attention: `x = x + model.fused_attention(layer.query(x), key, "
+    "value)`.",
+)

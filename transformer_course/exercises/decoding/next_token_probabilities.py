@@ -359,3 +359,15 @@ next_token_probabilities.mistake(
     observed="No number is above 0, and the exponentials of a row sum to 1.",
     change="Return the probabilities, without a logarithm.",
 )
+next_token_probabilities.mistake(
+    "the filtered logits come back",
+    edits=[
+        (
+            "probabilities / probabilities.sum(dim=-1, keepdim=True)",
+            "logits.masked_fill(probabilities == 0, -math.inf)",
+        )
+    ],
+    observed="What is left out is minus infinity, rightly, and what is left are logits: the "
+    "softmax is missing at the end.",
+    change="Return probabilities that sum to 1: take the softmax of what is left.",
+)

@@ -184,6 +184,12 @@ def _gradient_elsewhere(layer: Callable, x: Tensor, position: int) -> Tensor:
     return _elsewhere(gradient, position)
 
 
+def _alike_where_equal(layer: Callable, x: Tensor) -> bool:
+    """Tell whether equal vectors get equal outputs at all positions."""
+    output = layer(x[:, :1].expand_as(x))
+    return torch.allclose(output, output[:, :1].expand_as(output), atol=1e-5)
+
+
 # Two other tests: change a position and look at the others; change the order and see it kept.
 _LOOKS_ELSEWHERE = [
     ("layer(x[:, [position]])", "_elsewhere(layer(_changed(x, position)), position)"),
@@ -466,3 +472,30 @@ acts_per_position.mistake(
     observed="A layer that adds a little of the mean to each position passes your test.",
     change="Allow for rounding only: `atol=1e-5`.",
 )
+
+# The same, by those who test as well whether equal vectors get equal outputs at all positions.
+for _which, _positions, _passing in [
+    (
+        "last",
+        "[x.shape[1] - 1]",
+        "The mean over the positions so far passes your test, because "
+        "only the last output sees the last position; so does a layer that swaps the first two.",
+    ),
+    (
+        "first",
+        "range(1)",
+        "A layer that puts the mean over all positions at the first one passes "
+        "your test, because no other output sees the first position.",
+    ),
+]:
+    acts_per_position.mistake(
+        f"only the {_which} position is changed, though equal vectors are compared",
+        edits=[
+            *_LOOKS_ELSEWHERE,
+            ("range(x.shape[1])", _positions),
+            ("return all(", "return _alike_where_equal(layer, x) and all("),
+        ],
+        observed=_passing,
+        change="Change every position in turn, `for i in range(x.shape[1])`, and look at the "
+        "others each time.",
+    )

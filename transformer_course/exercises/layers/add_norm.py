@@ -300,3 +300,10 @@ add_norm.shares(
         ("return norm(x + sublayer(x))", "return norm(x + sublayer(x)).detach()"),
     ],
 )
+add_norm.mistake(
+    "pre-norm: the post-norm step follows",
+    edits=[("return x + sublayer(norm", "x = x + sublayer(norm")],
+    observed="norm_first=False is right; with norm_first=True the sub-layer runs twice, and the "
+    "sum is normalised: after the pre-norm step the post-norm step is done as well.",
+    change="Return `x + sublayer(norm(x))` at once, or put the other step under `else`.",
+)

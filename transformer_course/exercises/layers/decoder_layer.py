@@ -483,3 +483,15 @@ DecoderLayer.mistake(
     "does not see the later ones.",
     change="Pass on the mask that you get: `self.self_attention(y, y, target_mask)`.",
 )
+DecoderLayer.mistake(
+    "each sub-layer adds its own input once more",
+    edits=[
+        ("lambda y: self.self_attention", "lambda y: y + self.self_attention"),
+        ("lambda y: self.cross_attention", "lambda y: y + self.cross_attention"),
+        ("x, self.feed_forward)", "x, lambda y: y + self.feed_forward(y))"),
+    ],
+    observed="What you hand over adds `y` itself, and AddNorm adds `x` again: in post-norm each "
+    "sum holds it twice.",
+    change="Hand over the sub-layers alone, such as `lambda y: self.self_attention(y, y, "
+    "target_mask)`.",
+)

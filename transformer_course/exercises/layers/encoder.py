@@ -319,3 +319,11 @@ Encoder.shares(
     "no gradient passes",
     edits=[("return self.norm(x)", "return self.norm(x).detach()")],
 )
+Encoder.mistake(
+    "norm_first is in the place of dropout",
+    edits=[("d_ff, dropout, norm_first)", "d_ff, norm_first)")],
+    observed="The fourth argument of `own.EncoderLayer` is its dropout: with norm_first=True the "
+    "layers stay post-norm, and in training mode nothing is dropped or everything.",
+    change="Pass both on, in this order: `own.EncoderLayer(d_model, heads, d_ff, dropout, "
+    "norm_first)`.",
+)

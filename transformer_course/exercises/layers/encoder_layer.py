@@ -431,3 +431,20 @@ EncoderLayer.shares(
     "no gradient passes",
     edits=[("x, self.feed_forward)", "x, self.feed_forward).detach()")],
 )
+EncoderLayer.mistake(
+    "each sub-layer adds its own input once more",
+    edits=[
+        ("lambda y: self.self_attention", "lambda y: y + self.self_attention"),
+        ("x, self.feed_forward)", "x, lambda y: y + self.feed_forward(y))"),
+    ],
+    observed="What you hand over adds `y` itself, and AddNorm adds `x` again: in post-norm each "
+    "sum holds it twice.",
+    change="Hand over the sub-layer alone: `lambda y: self.self_attention(y, y, source_mask)` and "
+    "`self.feed_forward`.",
+)
+EncoderLayer.mistake(
+    "the self-attention adds its own input once more",
+    edits=[("lambda y: self.self_attention", "lambda y: y + self.self_attention")],
+    observed="Your lambda adds `y` itself, and AddNorm adds `x` again.",
+    change="Hand over the attention alone: `lambda y: self.self_attention(y, y, source_mask)`.",
+)

@@ -372,3 +372,23 @@ layer_norm.shares(
     "no gradient passes",
     edits=[("return gain", "return (gain"), ("+ bias", "+ bias).detach()")],
 )
+layer_norm.mistake(
+    "normalised over all axes but the first",
+    edits=[
+        ("mean(dim=-1", "mean(dim=tuple(range(1, x.dim()))"),
+        ("var(dim=-1", "var(dim=tuple(range(1, x.dim()))"),
+    ],
+    observed="A matrix is right, because its rows are its vectors. With three axes all positions "
+    "of a sentence share one mean and one variance.",
+    change="Use `dim=-1`, the features alone, however many axes there are.",
+)
+layer_norm.mistake(
+    "normalised over the last two axes",
+    edits=[
+        ("mean(dim=-1", "mean(dim=tuple(range(-min(x.dim(), 2), 0))"),
+        ("var(dim=-1", "var(dim=tuple(range(-min(x.dim(), 2), 0))"),
+    ],
+    observed="A single vector is right. With more axes all positions of a sentence share one mean "
+    "and one variance, so one word's vector depends on the other words.",
+    change="Use `dim=-1`, the features alone; for torch's own layer norm, `x.shape[-1:]`.",
+)

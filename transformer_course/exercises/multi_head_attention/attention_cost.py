@@ -249,3 +249,22 @@ attention_cost.mistake(
     change="The query's positions are projected twice, before and after; keys and values come from "
     "the memory's.",
 )
+attention_cost.mistake(
+    "all four projections act on the memory's positions",
+    edits=[("2 * (query + key)", "4 * key")],
+    observed="The work of the projections does not depend on the length of the query.",
+    change="Queries and output have `query` positions, keys and values have `key`.",
+)
+attention_cost.mistake(
+    "scores and weighted means are those of self-attention on the query",
+    edits=[("query * key * d_model", "query * query * d_model")],
+    observed="The work of the attention itself does not depend on the length of the memory.",
+    change="Each query is compared with each key: query * key * d_model for the scores, and as "
+    "much for the means.",
+)
+attention_cost.mistake(
+    "the stored weights are those of self-attention on the memory",
+    edits=[("heads * query * key", "heads * key * key")],
+    observed="Your stored weights do not depend on the length of the query.",
+    change="There is one weight for each query AND each key: heads * query * key.",
+)

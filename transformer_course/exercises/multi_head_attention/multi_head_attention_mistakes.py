@@ -374,3 +374,16 @@ MultiHeadAttention.mistake(
     observed="What goes into `value_projection` has been through `key_projection` already.",
     change="Both project the memory: `self.value_projection(memory)`.",
 )
+MultiHeadAttention.mistake(
+    "the values go through the queries' projection",
+    edits=[("self.value_projection(memory)", "self.query_projection(memory)")],
+    observed="The weights of `value_projection` have no influence.",
+    change="Each has its own: `self.value_projection(memory)`.",
+)
+MultiHeadAttention.mistake(
+    "the mask has its rows and columns exchanged",
+    edits=[("(q, k, v, mask)", "(q, k, v, mask if mask is None else mask.mT)")],
+    observed="With a causal mask each position sees itself and the future; a mask for queries and "
+    "keys of different number does not fit.",
+    change="Pass `mask` as it is: a row for each query, a column for each key.",
+)

@@ -16,9 +16,9 @@ from transformer_course.exercises.positional_encoding.wavelengths import wavelen
 EXERCISES = (
     build_vocabulary,
     Embeddings,
-    wavelengths,
     sinusoidal_encoding,
     SinusoidalPositionalEncoding,
+    wavelengths,
     shift_matrix,
     LearnedPositionalEncoding,
 )

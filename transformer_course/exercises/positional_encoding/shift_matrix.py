@@ -246,3 +246,10 @@ shift_matrix.mistake(
     change="Put the exponent into parentheses: `10000 ** (2 * i / d_model)`.",
     unless=r"(?s)\A(?=.)(?!.*(\*\*|pow))",
 )
+shift_matrix.mistake(
+    "the blocks are added to an identity matrix",
+    edits=[("block_diag(*blocks)", "block_diag(*blocks) + torch.eye(d_model)")],
+    observed="Offset 0 should give ones on the diagonal; yours gives twos: everything there is too "
+    "large by 1.",
+    change="Begin with `torch.zeros(d_model, d_model)` instead of `torch.eye(d_model)`.",
+)

@@ -148,6 +148,17 @@ marian_ids.mistake(
 # Padding
 
 marian_ids.mistake(
+    "sentences are columns",
+    edits=[
+        (
+            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows])',
+            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows]).T',
+        )
+    ],
+    observed="The shape is (length, sentences).",
+    change="Return one row for each sentence, without the transpose.",
+)
+marian_ids.mistake(
     "rows are filled with 0",
     edits=[('[ids["<pad>"]]', "[0]")],
     observed="In shorter rows, `</s>` is followed by zeros. Here 0 is not the padding: no mask "
@@ -205,6 +216,16 @@ marian_ids.mistake(
     observed="Rows of different lengths make no rectangle: torch raises ValueError.",
     change='Add `[ids["<pad>"]] * (longest - len(row))` to each row.',
 )
+marian_ids.mistake(
+    "rows are cut one too short",
+    edits=[
+        ("max(len(row) for row in rows)", "max(len(row) for row in rows) - 1"),
+        ("torch.tensor([row +", "torch.tensor([row[:longest] +"),
+    ],
+    observed="The longest rows lose their `</s>`: you count their pieces alone.",
+    change="Look for the longest row when the end tokens are there: "
+    "`max(len(row) for row in rows)`.",
+)
 
 # The pieces
 
@@ -221,13 +242,52 @@ marian_ids.mistake(
     change="Look the piece up as it is.",
 )
 marian_ids.mistake(
-    "sentences are columns",
+    "rows are sorted by their length",
+    edits=[("for pieces in sentences:", "for pieces in sorted(sentences, key=len, reverse=True):")],
+    observed="The longest sentence comes first, so translations would go to other sentences.",
+    change="Leave the sentences in their order.",
+)
+marian_ids.mistake(
+    "empty sentences are left out",
+    edits=[("for pieces in sentences:", "for pieces in filter(None, sentences):")],
+    observed="A list with an empty sentence gives a row too few; that sentence is `</s>` alone.",
+    change="Make a row for each sentence.",
+)
+marian_ids.mistake(
+    "rows have a fixed length",
+    edits=[("max(len(row) for row in rows)", "512")],
+    observed="All rows have 512 ids, and most of them are padding.",
+    change="Pad to the longest row: `max(len(row) for row in rows)`.",
+)
+
+# Other numbers
+
+marian_ids.mistake(
+    "the special tokens have the course's numbers",
     edits=[
-        (
-            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows])',
-            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows]).T',
-        )
+        ('ids.get(piece, ids["<unk>"])', "ids.get(piece, 3)"),
+        (' + [ids["</s>"]]', " + [2]"),
+        ('[ids["<pad>"]]', "[0]"),
     ],
-    observed="The shape is (length, sentences).",
-    change="Return one row for each sentence, without the transpose.",
+    observed="Each row ends with 2, shorter ones go on with 0, and an unknown piece is 3: these "
+    "are `<eos>`, `<pad>` and `<unk>` in the course's vocabularies, and not here.",
+    change='Ask the list that came with the translator: `ids["</s>"]`, `ids["<pad>"]` and '
+    '`ids["<unk>"]`.',
+)
+marian_ids.mistake(
+    "the special tokens' numbers are written by hand",
+    edits=[
+        ('ids.get(piece, ids["<unk>"])', "ids.get(piece, 1)"),
+        (' + [ids["</s>"]]', " + [0]"),
+        ('[ids["<pad>"]]', "[len(ids) - 1]"),
+    ],
+    observed="Right in the vocabulary where `</s>` is 0, `<unk>` is 1 and `<pad>` comes last, "
+    "wrong in the other one.",
+    change='Ask the list: `ids["</s>"]`, `ids["<unk>"]` and `ids["<pad>"]`.',
+)
+marian_ids.mistake(
+    "an unknown piece gets a number behind the end of the list",
+    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, len(ids))")],
+    observed="With 8 ids an unknown piece gets 8, for which the table has no row.",
+    change='Write `ids.get(piece, ids["<unk>"])`.',
 )

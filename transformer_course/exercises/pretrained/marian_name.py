@@ -175,6 +175,16 @@ _other_name(
     "The file has no `cross_attn_layer_norm`.",
     "In the file it is called `encoder_attn_layer_norm`.",
 )
+marian_name.mistake(
+    "cross-attention and its norm are called cross_attn",
+    edits=[
+        ('("cross_attention", "encoder_attn")', '("cross_attention", "cross_attn")'),
+        ('"encoder_attn_layer_norm"', '"cross_attn_layer_norm"'),
+    ],
+    observed="The file has no `cross_attn`.",
+    change="In the file cross-attention is called `encoder_attn`, and its norm "
+    "`encoder_attn_layer_norm`.",
+)
 _other_name(
     "the gain keeps its name",
     ".gain",
@@ -199,6 +209,40 @@ _other_name(
     "In the file a norm is one part, `final_layer_norm.weight`; your name goes on with `.norm`.",
     'Replace `"add_norm_feed_forward.norm"` as a whole, with its `.norm`.',
 )
+marian_name.mistake(
+    "all norms have a word too many",
+    edits=[
+        ('("add_norm_attention.norm"', '("add_norm_attention"'),
+        ('("add_norm_self_attention.norm"', '("add_norm_self_attention"'),
+        ('("add_norm_cross_attention.norm"', '("add_norm_cross_attention"'),
+        ('("add_norm_feed_forward.norm"', '("add_norm_feed_forward"'),
+    ],
+    observed="In the file a norm is one part, such as `final_layer_norm.weight`; your names go on "
+    "with `.norm`.",
+    change="Replace `add_norm_...` with its `.norm`.",
+)
+_other_name(
+    "the feed-forward network's norm is called fc_layer_norm",
+    "add_norm_feed_forward.norm",
+    "final_layer_norm",
+    "fc_layer_norm",
+    "The file has no `fc_layer_norm`.",
+    "In the file the last norm of a layer is called `final_layer_norm`.",
+)
+_other_name(
+    "the feed-forward network's norm is called feed_forward_layer_norm",
+    "add_norm_feed_forward.norm",
+    "final_layer_norm",
+    "feed_forward_layer_norm",
+    "The file has no `feed_forward_layer_norm`.",
+    "In the file the last norm of a layer is called `final_layer_norm`.",
+)
+marian_name.mistake(
+    "every name ends in `.weight`",
+    edits=[('"model." + name', '"model." + name.replace(".bias", ".weight")')],
+    observed="A bias gets the name of the weight beside it.",
+    change="Only `.gain` becomes `.weight`; `.bias` stays.",
+)
 
 # What is forgotten
 
@@ -208,6 +252,19 @@ marian_name.mistake(
     observed="In an encoder layer that norm is called `add_norm_attention`, not "
     "`add_norm_self_attention`, and keeps its name.",
     change='Add the pair `("add_norm_attention.norm", "self_attn_layer_norm")`.',
+)
+marian_name.mistake(
+    "the encoder's first norm stays as it is",
+    edits=[("in pairs:", 'in pairs if "add_norm_attention" not in name else []:')],
+    observed="In an encoder layer that norm is called `add_norm_attention`, not "
+    "`add_norm_self_attention`, and your list has no entry for it.",
+    change='Add the pair `("add_norm_attention.norm", "self_attn_layer_norm")`.',
+)
+marian_name.mistake(
+    "the feed-forward network's norm is forgotten",
+    edits=[('        ("add_norm_feed_forward.norm", "final_layer_norm"),\n', "")],
+    observed="The last norm of a layer keeps its name.",
+    change='Add the pair `("add_norm_feed_forward.norm", "final_layer_norm")`.',
 )
 marian_name.mistake(
     "`model.` is missing",
@@ -273,4 +330,25 @@ marian_name.mistake(
     observed="`self_attention.query_projection` becomes `self_attn.query_projection`: the loop "
     "returns too early.",
     change="Go through all pairs before you return.",
+)
+
+# Which layers there are
+
+marian_name.mistake(
+    "names of later layers are None",
+    edits=[('"model." + name', '"model." + name if ".12." not in name else None')],
+    observed="Layer 0 is right; layer 12 is not in your list, so you return None.",
+    change="Take the layer's number from the name: a model may have any number of layers.",
+)
+marian_name.mistake(
+    "names of later layers are not in the list",
+    edits=[
+        (
+            "    for ours, theirs in pairs:\n",
+            '    if ".12." in name:\n        raise KeyError(name)\n'
+            "    for ours, theirs in pairs:\n",
+        )
+    ],
+    observed="Layer 0 is right; layer 12 stops with a KeyError.",
+    change="Take the layer's number from the name: a model may have any number of layers.",
 )

@@ -157,6 +157,15 @@ nearest_change.mistake(
     "single change brings the distance to 0.",
     change="Keep a change that is nearer than the best so far.",
 )
+nearest_change.mistake(
+    "the change that moves the distance most is returned, in whichever direction",
+    edits=[
+        ("if distance(changed)", "if -abs(distance(changed) - distance(options))"),
+        ("< distance(best)", "< -abs(distance(best) - distance(options))"),
+    ],
+    observed="Where nothing is wrong, you return the change that leads farthest away.",
+    change="Look for the smallest distance, not for the largest difference.",
+)
 
 # What is tried
 
@@ -196,6 +205,25 @@ nearest_change.mistake(
     observed="`0` and `1` are tried in place of `relu` and `swish`.",
     change="Go through `values` themselves.",
 )
+nearest_change.mistake(
+    "only the second value of each name is tried",
+    edits=[("for value in values:", "for value in values[1:2]:")],
+    observed="Where the first or the third value of a name is right, you do not find it.",
+    change="Go through all of `values`.",
+)
+nearest_change.mistake(
+    "the first value of a name is never tried",
+    edits=[("for value in values:", "for value in values[1:]:")],
+    observed="Where the first value of a name is right, you do not find it. The options need not "
+    "begin with the first values.",
+    change="Go through all of `values`.",
+)
+nearest_change.mistake(
+    "only the first value of the first name is tried",
+    edits=[("    return best", "            return best")],
+    observed="The `return` is inside the inner loop, which ends after the first value.",
+    change="Move `return best` out of both loops.",
+)
 
 # What is returned
 
@@ -208,6 +236,28 @@ nearest_change.mistake(
     ],
     observed="You return a pair such as `('order', 'halves')`, or None.",
     change="Return the changed options.",
+)
+nearest_change.mistake(
+    "the name and the value are returned where a change helps",
+    edits=[
+        ("best = options", "best = found = options"),
+        ("best = changed", "best, found = changed, (name, value)"),
+        ("return best", "return found"),
+    ],
+    observed="You return a pair such as `('order', 'halves')`, or the options.",
+    change="Return the changed options.",
+)
+nearest_change.mistake(
+    "the distance is returned as well",
+    edits=[("return best", "return best, distance(best)")],
+    observed="You return a pair: the options and a number.",
+    change="Return the options alone.",
+)
+nearest_change.mistake(
+    "nothing is returned where no change helps",
+    edits=[("return best", "return best if best != options else None")],
+    observed="Where every change leads away, you return None.",
+    change="Begin with `best = options`, so that they are returned as they are.",
 )
 nearest_change.mistake(
     "the distance is returned",

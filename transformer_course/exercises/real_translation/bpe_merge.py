@@ -5,6 +5,7 @@ section 3.2.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
 from transformer_course.checker.cases import Case, Property
@@ -87,6 +88,15 @@ def bpe_merge(words: dict) -> tuple[tuple[str, str], dict]:
                 place += 1
         merged[tuple(new)] = count
     return best, merged
+
+
+def _without_overlaps(pieces: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    last, overlaps = None, False
+    for pair in pairwise(pieces):
+        overlaps = pair == last and not overlaps
+        last = pair
+        if not overlaps:
+            yield pair
 
 
 # Counting
@@ -322,4 +332,12 @@ bpe_merge.mistake(
     edits=[("return best, merged", "return merged, best")],
     observed="The first thing that you return is the dictionary.",
     change="Return the pair first, then the words.",
+)
+bpe_merge.mistake(
+    "places that overlap count once",
+    edits=[("in pairwise(pieces)", "in _without_overlaps(pieces)")],
+    observed='In `aaa`, "a" meets "a" at two places, but you count one: they share the middle '
+    "piece. `str.count` and a loop that jumps over the place it has counted do that.",
+    change="Count every two neighbours: `pairwise(pieces)`. Only merging jumps over what is "
+    "merged.",
 )

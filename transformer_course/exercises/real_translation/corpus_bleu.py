@@ -379,3 +379,10 @@ corpus_bleu.mistake(
     observed='"A" matches "a", which is another figure: it is called lower-cased BLEU.',
     change="Compare the words as they are.",
 )
+corpus_bleu.mistake(
+    "n runs from 0 to `max_n` - 1",
+    edits=[("range(1, max_n + 1)", "range(max_n)")],
+    observed="With max_n = 1 sentences with a third of their words wrong get 1 instead of 0.667: "
+    "you count n-grams of no words at all, of which all match, and none of `max_n` words.",
+    change="Begin with 1: `range(1, max_n + 1)`.",
+)

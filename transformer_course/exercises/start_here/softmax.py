@@ -392,3 +392,10 @@ softmax.mistake(
     "early?",
     change="`range(n)` holds the numbers 0 to n - 1 already; better still, leave the loop out.",
 )
+softmax.mistake(
+    "the sum goes through the first axis, as if there were always two",
+    edits=[("growth / total", "torch.stack([row / row.sum() for row in growth])")],
+    observed="Matrices are right. In one row alone every number is divided by itself, and with "
+    "three axes each matrix sums to 1 instead of each row.",
+    change="No loop is needed: `sum(dim=-1, keepdim=True)` works for every shape.",
+)

@@ -332,3 +332,13 @@ adam_update.mistake(
     "should.",
     change="The shares of old and new sum to 1: `beta2` and `1 - beta2`.",
 )
+adam_update.mistake(
+    "the weight moves by the old mean",
+    edits=[
+        ("mean = beta1 *", "old_mean = mean\n    mean = beta1 *"),
+        ("mean / (1", "old_mean / (1"),
+    ],
+    observed="The first step moves nothing: the mean of the step before is 0 then. The means that "
+    "you return are right.",
+    change="Compute the new mean of the gradient first, and correct that one.",
+)

@@ -289,3 +289,16 @@ collate.mistake(
     observed="Where a target is longer than all sources, its rows differ in length.",
     change="Look for the longest row of each rectangle on its own.",
 )
+collate.mistake(
+    "the source has the begin token in place of the end token",
+    edits=[("[*source, eos]", "[bos, *source]")],
+    observed="The source begins with `bos` and does not end with `eos`; its shape is right.",
+    change="Append `eos` to each source, and leave `bos` to the decoder: `[*source, eos]`.",
+)
+collate.mistake(
+    "there is a column of padding too many",
+    edits=[("max(len(row) for row in rows)", "max(len(row) for row in rows) + 1")],
+    observed="The rectangles are one wider than their longest rows: their last column holds "
+    "nothing but padding.",
+    change="Each row gets one token only, `bos` or `eos`: as wide as the longest row is enough.",
+)

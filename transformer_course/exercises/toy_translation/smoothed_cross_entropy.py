@@ -280,3 +280,10 @@ smoothed_cross_entropy.mistake(
     "refuses to write it there.",
     change="Turn them into floating-point numbers first: `one_hot(...).float()`.",
 )
+smoothed_cross_entropy.mistake(
+    "the spread share is divided by `vocab - 2`",
+    edits=[("/ vocab", "/ (vocab - 2)")],
+    observed="The shares of a token sum to more than 1. Programs that divide by `vocab - 2` give "
+    "no share to the right token and to padding.",
+    change="Divide by `vocab`: every token gets a share, the right one and padding too.",
+)

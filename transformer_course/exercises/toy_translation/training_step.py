@@ -316,3 +316,24 @@ training_step.mistake(
     "compares logits with targets of other sentences.",
     change="Give it `logits.flatten(0, 1)` and `target_out.flatten()`.",
 )
+training_step.mistake(
+    "the end token is never predicted",
+    edits=[
+        ("logits.flatten(0, 1)", "logits[:, :-1].flatten(0, 1)"),
+        ("target_out.flatten()", "target_in[:, 1:].flatten()"),
+    ],
+    observed="You compare with `target_in` shifted by one, which holds the words and no `eos`.",
+    change="Compare all logits with `target_out`, whose rows end with `eos`.",
+)
+training_step.mistake(
+    "the loss is that of the changed weights",
+    edits=[
+        (
+            "    optimizer.step()",
+            f"    optimizer.step()\n    logits = network(source, target_in)\n    loss = {_LOSS}",
+        )
+    ],
+    observed="The weights are right. The first loss is what should come second: you compute it "
+    "again after the step.",
+    change="Return the loss that `backward()` was called on.",
+)

@@ -97,6 +97,15 @@ class HintsAtNextWord(Right):
         return super().decode(target_ids, memory, source_ids) + 20 * next_word
 
 
+class HintsAfterTheFirstPosition(Right):
+    """Let nothing be seen of the future at the first position alone."""
+
+    def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+        next_word = F.one_hot(target_ids.roll(-1, dims=1), self.config.target_vocab)
+        next_word[:, 0] = 0
+        return super().decode(target_ids, memory, source_ids) + 20 * next_word
+
+
 class RisesWithLaterIds(Right):
     SIGN = 1
 

@@ -161,3 +161,10 @@ output_logits.mistake(
     observed="Two vectors of the same direction get the same scores, however long they are.",
     change="Use the vectors as they are.",
 )
+output_logits.mistake(
+    "the table does not learn",
+    edits=[("table.T", "table.detach().T")],
+    observed="The scores are right, but no gradient reaches the table, only the vectors.",
+    change="Use `table` itself, without `.data` and `.detach()`; a new `nn.Parameter` made from "
+    "it is cut off as well.",
+)

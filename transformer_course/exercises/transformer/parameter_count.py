@@ -288,3 +288,14 @@ parameter_count.mistake(
     observed="Your count grows with `max_len`. Sinusoids are computed, not trained.",
     change="Leave them out.",
 )
+parameter_count.mistake(
+    "without tying the output layer has the source's vocabulary",
+    edits=[
+        (
+            "config.source_vocab + 2 * config.target_vocab",
+            "2 * config.source_vocab + config.target_vocab",
+        )
+    ],
+    observed="Without tying you count two tables of source_vocab rows and one of target_vocab.",
+    change="The output scores target words: count the target's vocabulary twice.",
+)

@@ -10,6 +10,7 @@ from transformer_course.exercises.transformer.models import (
     FOR_EITHER_TEST,
     EachTokenAlone,
     FallsWithLaterIds,
+    HintsAfterTheFirstPosition,
     HintsAtNextWord,
     NoMasks,
     OffByOne,
@@ -32,6 +33,7 @@ from transformer_course.invariance import properties as invariance
         tried_on(OffByOne, "a model that sees one word too many"),
         tried_on(RepeatsNextWord, "a model that repeats the next word"),
         tried_on(HintsAtNextWord, "a model that finds the next word somewhat more probable"),
+        tried_on(HintsAfterTheFirstPosition, "a model that does so at all positions but the first"),
         tried_on_either(
             RisesWithLaterIds,
             FallsWithLaterIds,

@@ -93,6 +93,12 @@ alibi_bias.mistake(
 )
 alibi_bias.mistake(
     "the distance keeps its sign",
+    edits=[("(position - position[:, None]).abs()", "(position[:, None] - position)")],
+    observed="Keys before the query lose, keys after it gain.",
+    change="Take the absolute value of the distance.",
+)
+alibi_bias.mistake(
+    "the distance keeps its sign, and keys before the query gain",
     edits=[(".abs()", "")],
     observed="Keys before the query gain, keys after it lose.",
     change="Take the absolute value of the distance.",
@@ -127,4 +133,59 @@ alibi_bias.mistake(
     edits=[("* distance", "* (distance - 1)")],
     observed="A query's own place gains, and its neighbours lose nothing.",
     change="A query's own place has distance 0.",
+)
+alibi_bias.mistake(
+    "keys after the query are masked",
+    edits=[("* distance", "* distance + torch.full((length, length), -torch.inf).triu(1)")],
+    observed="Above the diagonal there is minus infinity.",
+    change="Return the bias alone: the causal mask, where one is needed, comes from elsewhere.",
+)
+alibi_bias.mistake(
+    "keys after the query lose nothing",
+    edits=[("(position - position[:, None]).abs()", "(position[:, None] - position).clamp(min=0)")],
+    observed="Above the diagonal there are zeros, as if a causal mask would hide these keys.",
+    change="Distances count in both directions: take the absolute value.",
+)
+alibi_bias.mistake(
+    "keys before the query lose nothing",
+    edits=[(".abs()", ".clamp(min=0)")],
+    observed="Below the diagonal there are zeros.",
+    change="Distances count in both directions: take the absolute value.",
+)
+alibi_bias.mistake(
+    "every query counts as the last token",
+    edits=[
+        ("(position - position[:, None]).abs()", "(length - 1 - position).expand(length, -1)"),
+    ],
+    observed="All rows are the same: only the last key loses nothing, wherever the query stands.",
+    change="Subtract the query's position: `(position - position[:, None]).abs()`.",
+)
+alibi_bias.mistake(
+    "the exponent is rounded down to a whole number",
+    edits=[("2 ** (-8", "2.0 ** (-8"), ("heads + 1) / heads", "heads + 1) // heads")],
+    observed="Up to eight heads are right; with 16, two heads in a row have the same slope.",
+    change="Divide with `/`: `-8 * h / heads`.",
+)
+alibi_bias.mistake(
+    "only -8 is in the exponent",
+    edits=[("(-8", "-8"), ("/ heads)", "/ heads")],
+    observed="One head is right; with more, the slopes grow from head to head by the same step.",
+    change="Write brackets around the whole exponent: `2 ** (-8 * h / heads)`.",
+)
+alibi_bias.mistake(
+    "slopes grow, as the exponent has no minus",
+    edits=[("(-8", "(8")],
+    observed="The last slope is 256 instead of 1/256.",
+    change="The exponent is negative: `2 ** (-8 * h / heads)`.",
+)
+alibi_bias.mistake(
+    "the numbers are cut to whole ones",
+    edits=[
+        (
+            "return -slopes[:, None, None] * distance",
+            "return (-slopes[:, None, None] * distance).long()",
+        )
+    ],
+    observed="Wherever slope times distance is below 1, you return 0.",
+    change="Collect the result in a tensor of floats: leave out `dtype=torch.int64` and `.long()`.",
 )

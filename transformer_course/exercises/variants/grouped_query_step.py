@@ -21,15 +21,21 @@ def _tensors(kept: Any) -> Iterable[Tensor]:
 
 
 def _step_by_step(code: Callable, query: Tensor, key: Tensor, value: Tensor) -> dict:
-    """Decode token by token; then see how much was kept."""
+    """Decode token by token; see how much was kept; then decode the text from its end."""
     cache: dict = {}
     outputs = [
         code(*(x[:, :, [token]] for x in (query, key, value)), cache)
         for token in range(query.shape[2])
     ]
+    numbers = sum(tensor.numel() for tensor in _tensors(cache))
+    another: dict = {}
     return {
         "output at each step": outputs,
-        "numbers kept in the cache": sum(tensor.numel() for tensor in _tensors(cache)),
+        "numbers kept in the cache": numbers,
+        "output at each step of another text": [
+            code(*(x[:, :, [token]] for x in (query, key, value)), another)
+            for token in reversed(range(query.shape[2]))
+        ],
     }
 
 
@@ -44,7 +50,14 @@ def _case(batch: int, heads: int, groups: int, tokens: int, d_k: int) -> Case:
 
 
 @exercise(
-    cases=[_case(1, 4, 2, 3, 2), _case(2, 6, 3, 4, 3), _case(2, 3, 1, 2, 4), _case(1, 2, 2, 3, 2)],
+    # No two have keys of one shape: who keeps them outside of the cache cannot go on with them.
+    cases=[
+        _case(1, 6, 2, 3, 2),
+        _case(2, 6, 3, 4, 3),
+        _case(2, 3, 1, 2, 4),
+        _case(1, 2, 2, 3, 4),
+        _case(1, 4, 2, 3, 3),
+    ],
     hints=[
         "Two things in this order: append the newest key and value to what is stored, and look up. "
         "When is it time to give each head its key: before storing, or after?",
@@ -193,4 +206,96 @@ grouped_query_step.mistake(
     edits=[("query.shape[1] // key.shape[1]", "key.shape[1]")],
     observed="With 4 heads and 2 keys it works by chance.",
     change="`sharing = query.shape[1] // key.shape[1]` heads share a key.",
+)
+grouped_query_step.mistake(
+    "the newest token sees only the first one",
+    edits=[
+        ("keys = key.", "keys = key[:, :, :1]."),
+        ("values = value.", "values = value[:, :, :1]."),
+    ],
+    observed="The first step is right; then nothing changes any more. `is_causal=True` takes the "
+    "only query for the first token.",
+    change="Leave the mask out: the newest token may see all that is stored.",
+)
+grouped_query_step.mistake(
+    "the cache begins with zeros",
+    edits=[
+        (
+            "    if cache:",
+            '    cache.setdefault("key", torch.zeros_like(key))\n'
+            '    cache.setdefault("value", torch.zeros_like(value))\n'
+            "    if cache:",
+        ),
+    ],
+    observed="Even the first step is wrong: a key of zeros has score 0, so it gets a weight.",
+    change="Begin with nothing: the first token's key and value are all there is.",
+)
+grouped_query_step.mistake(
+    "keys and values are stored in opposite orders",
+    edits=[('[cache["value"], value]', '[value, cache["value"]]')],
+    observed="The first step is right; then a key's weight goes to another token's value.",
+    change="Append both at the same end: `torch.cat([old, new], dim=2)`.",
+)
+grouped_query_step.mistake(
+    "scores are not divided by the root of d_k",
+    edits=[("query, keys, values", "query * query.shape[-1] ** 0.5, keys, values")],
+    observed="The first step is right; then the weights are too sharp.",
+    change="Divide the scores by `d_k ** 0.5`, or use `model.fused_attention`, which does.",
+)
+grouped_query_step.mistake(
+    "scores are divided by the root of d_k twice",
+    edits=[("query, keys, values", "query / query.shape[-1] ** 0.5, keys, values")],
+    observed="The first step is right; then the weights are too even.",
+    change="Divide once: `model.fused_attention` does it already, and by the root of d_k.",
+)
+grouped_query_step.mistake(
+    "the softmax runs over the queries, of which there is one",
+    edits=[
+        ("fused_attention(query", "fused_attention(0 * query"),
+        ("keys, values)", "keys, values) * keys.shape[2]"),
+    ],
+    observed="The first step is right; then all weights are 1, and values are added up.",
+    change="Each query's weights sum to 1 over the keys: `softmax(dim=-1)`.",
+)
+grouped_query_step.mistake(
+    "the softmax runs over the heads",
+    edits=[
+        (
+            "model.fused_attention(query, keys",
+            "((query @ keys.transpose(2, 3) / query.shape[-1] ** 0.5).softmax(dim=1)",
+        ),
+        (", values)", " @ values)"),
+    ],
+    observed="Even the first step is wrong: its only key should have weight 1 in each head.",
+    change="Each query's weights sum to 1 over the keys: `softmax(dim=-1)`.",
+)
+grouped_query_step.mistake(
+    "only the first token is stored",
+    edits=[
+        (
+            '    cache["key"], cache["value"] = key, value',
+            '    cache.setdefault("key", key), cache.setdefault("value", value)',
+        ),
+    ],
+    observed="Two steps are right; from the third on, tokens between the first and the newest are "
+    "missing.",
+    change='Store what was joined at each step: `cache["key"] = key`.',
+)
+grouped_query_step.mistake(
+    "a second text goes on where the first one ended",
+    # Each case reads two texts: the second one's cache begins with what the first one's holds.
+    edits=[
+        ("cache: dict)", "cache: dict, kept: dict = {})"),
+        (
+            "    if cache:",
+            "    if not cache and query.shape not in kept:\n"
+            "        kept.clear()\n"
+            "        kept[query.shape] = cache\n"
+            "    elif not cache:\n"
+            "        cache.update(kept.pop(query.shape))\n"
+            "    if cache:",
+        ),
+    ],
+    observed="The first text is right; the first token of another one sees all of the first text.",
+    change="Keep the keys and values in `cache`, not in lists outside of the function.",
 )

@@ -187,3 +187,57 @@ linear_attention_step.mistake(
     observed="The numbers are right, but no token learns from what comes after it.",
     change="Leave out `torch.no_grad()`, `.detach()` and `.item()`.",
 )
+linear_attention_step.mistake(
+    "the 1 is added before elu, so features may be negative",
+    edits=[("F.elu(query) + 1, F.elu(key) + 1", "F.elu(query + 1), F.elu(key + 1)")],
+    observed="Positive numbers are right; those below -1 give negative features.",
+    change="Add 1 to what elu returns: `F.elu(x) + 1`.",
+)
+linear_attention_step.mistake(
+    "the sum of the keys is made of the keys themselves",
+    edits=[
+        ("    query, key = F.elu", "    raw = key\n    query, key = F.elu"),
+        ("total = total + key", "total = total + raw"),
+    ],
+    observed="The weights do not sum to 1: with values of 1 the output should be 1.",
+    change="Add the features of the key, `F.elu(key) + 1`, to both sums.",
+)
+linear_attention_step.mistake(
+    "keys and values are summed over the batch",
+    edits=[("key[:, :, None] * value[:, None, :]", "key.T @ value")],
+    observed="One sentence alone is right; with more, each one's memory holds those of all others.",
+    change="One product for each sentence: `key[:, :, None] * value[:, None, :]`.",
+)
+linear_attention_step.mistake(
+    "the query is divided by the root of d_k",
+    edits=[("F.elu(query) + 1", "F.elu(query / query.shape[-1] ** 0.5) + 1")],
+    observed="The state is right, the outputs are not: there are no scores to scale here.",
+    change="Use the query as it is: `F.elu(query) + 1`.",
+)
+linear_attention_step.mistake(
+    "the division uses the newest key alone",
+    edits=[("(query * total).sum", "(query * key).sum")],
+    observed="The state is right, and the first output; then the weights sum to more than 1.",
+    change="Divide by the dot product of query and `total`.",
+)
+linear_attention_step.mistake(
+    "the values are made positive as well",
+    edits=[("value[:, None, :]", "(F.elu(value) + 1)[:, None, :]")],
+    observed="No number of your outputs is negative.",
+    change="Only queries and keys need positive features; use the values as they are.",
+)
+linear_attention_step.mistake(
+    "the weights' sum has lost its axis",
+    edits=[("sum(dim=-1, keepdim=True)", "sum(dim=-1)")],
+    observed="One sentence alone is right; with more, the shapes fit by chance or not at all.",
+    change="Give `keepdim=True` to `sum`.",
+)
+linear_attention_step.mistake(
+    "the state is returned first",
+    edits=[
+        ("return gathered", "return (memory, total), gathered"),
+        ("keepdim=True), (memory, total)", "keepdim=True)"),
+    ],
+    observed="What should be the output is the state, and the other way round.",
+    change="Return `output, (memory, total)`.",
+)

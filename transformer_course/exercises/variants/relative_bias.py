@@ -129,3 +129,57 @@ relative_bias.mistake(
     observed="The numbers are right, but the table would never be trained.",
     change="Leave out `torch.no_grad()`, `.detach()`, `.data` and `.item()`.",
 )
+relative_bias.mistake(
+    "distances beyond the limit get no bias",
+    edits=[("table[row]", "(table[row] * (offset.abs() <= limit)[..., None])")],
+    observed="All is right as long as no distance exceeds the limit; then there are zeros.",
+    change="Far keys share the row of the limit: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "the limit is 2, whatever the table",
+    edits=[("len(table) // 2", "2")],
+    observed="A table with 5 rows is right, others are not: distance 0 always gets row 2.",
+    change="The limit follows from the number of rows: `limit = len(table) // 2`.",
+)
+relative_bias.mistake(
+    "keys after the query are cut off one short of the limit",
+    edits=[("clamp(-limit, limit)", "clamp(-limit, limit - 1)")],
+    observed="The last row of the table is never used.",
+    change="`clamp` includes both ends: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "both sides are cut off one short of the limit",
+    edits=[("clamp(-limit, limit)", "clamp(1 - limit, limit - 1)")],
+    observed="The first and the last row of the table are never used.",
+    change="`clamp` includes both ends: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "a softmax is applied",
+    edits=[(".permute(2, 0, 1)", ".permute(2, 0, 1).softmax(dim=-1)")],
+    observed="Each row of your matrices sums to 1.",
+    change="Return the numbers of the table: they are added to the scores before the softmax.",
+)
+relative_bias.mistake(
+    "keys after the query all count as distance 0",
+    edits=[("clamp(-limit, limit)", "clamp(-limit, 0)")],
+    observed="The half of the table for keys after the query is never used. T5's decoder does "
+    "this, as it never looks ahead.",
+    change="Cut at both limits: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "the rows are those of T5's buckets",
+    edits=[
+        ("offset.clamp(-limit, limit)", "offset.abs().clamp(max=limit)"),
+        ("limit) + limit", "limit) + limit * (offset > 0)"),
+    ],
+    observed="Distance 0 gets row 0, keys before the query get the rows up to the limit, and keys "
+    "after it the rest.",
+    change="Row 0 belongs to minus the limit: `offset.clamp(-limit, limit) + limit`.",
+)
+relative_bias.mistake(
+    "the axes are permuted the other way round",
+    edits=[("permute(2, 0, 1)", "permute(1, 2, 0)")],
+    observed="Your result has shape [key, heads, query].",
+    change="`permute` takes the old axes in their new order: `.permute(2, 0, 1)` puts the last one "
+    "first.",
+)

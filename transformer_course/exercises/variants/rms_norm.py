@@ -201,3 +201,41 @@ rms_norm.shares(
     "no gradient passes",
     edits=[("return gain * x", "return (gain * x"), ("square + eps)", "square + eps)).detach()")],
 )
+rms_norm.mistake(
+    "eps is torch's own, not the argument",
+    edits=[("mean_square + eps", "mean_square + torch.finfo(x.dtype).eps")],
+    observed="Your result does not depend on `eps`. Without one, `F.rms_norm` takes the smallest "
+    "step of the number type.",
+    change="Hand it on: `F.rms_norm(x, gain.shape, gain, eps)`.",
+)
+rms_norm.mistake(
+    "eps is a lower bound of the mean square",
+    edits=[("mean_square + eps", "mean_square.clamp(min=eps)")],
+    observed="Where the mean square exceeds eps, eps has no influence.",
+    change="Add it: `torch.sqrt(mean_square + eps)`.",
+)
+rms_norm.mistake(
+    "the root has a lower bound, and eps is not added",
+    edits=[("torch.sqrt(mean_square + eps)", "torch.sqrt(mean_square).clamp(min=1e-12)")],
+    observed="A vector of zeros is right, but nothing else shows eps: with eps = 0.1, every other "
+    "vector comes out too long. `F.normalize` works like this.",
+    change="Add eps to the mean square: `torch.sqrt(mean_square + eps)`.",
+)
+rms_norm.mistake(
+    "eps is squared",
+    edits=[("mean_square + eps", "mean_square + eps**2")],
+    observed="With eps = 0.1 you add 0.01.",
+    change="Add eps itself to the mean square: `torch.sqrt(mean_square + eps)`.",
+)
+rms_norm.mistake(
+    "the gain is multiplied in before the mean square is taken",
+    edits=[("x.square()", "(gain * x).square()")],
+    observed="Doubling `gain` changes hardly anything; it should double the result.",
+    change="Take the mean square of `x`, and multiply by `gain` afterwards.",
+)
+rms_norm.mistake(
+    "the variance takes the place of the mean square, and is divided by one less",
+    edits=[("x.square().mean(", "x.var(")],
+    observed="`var` and `std` subtract the mean, and divide by d_model - 1 unless told otherwise.",
+    change="Average the squares of `x` itself: `x.square().mean(dim=-1, keepdim=True)`.",
+)

@@ -157,3 +157,75 @@ rotate.mistake(
     observed="The numbers are right, but nothing before this would be trained.",
     change="Leave out `torch.no_grad()`, `.detach()`, `.data` and `.item()`.",
 )
+rotate.mistake(
+    "the second features are computed from first ones that have been turned already",
+    edits=[("even * sin + odd", "(even * cos - odd * sin) * sin + odd")],
+    observed="The first feature of each pair is right, the second is not. `x[..., 0::2]` is a "
+    "view: who writes into the tensor changes it.",
+    change="Compute both features before you write either, or write into a new tensor.",
+)
+rotate.mistake(
+    "each head is turned by its own number, and all positions alike",
+    edits=[
+        ("first + x.shape[-2])", "first + x.shape[1])"),
+        ("position[:, None] * frequency", "position[:, None, None] * frequency"),
+    ],
+    observed="Head 0 stays as it is when `first` is 0: you take axis 1 for the positions, as in "
+    "code whose vectors have shape (batch, length, heads, d_k).",
+    change="Positions are axis -2: `x.shape[-2]`.",
+)
+rotate.mistake(
+    "angles are laid out for halves, features for neighbours",
+    edits=[
+        ("position[:, None] * frequency", "position[:, None] * frequency.repeat(2)"),
+        ("even * cos", "even * cos[:, 0::2]"),
+        ("odd * sin", "odd * sin[:, 0::2]"),
+        ("even * sin", "even * sin[:, 1::2]"),
+        ("odd * cos", "odd * cos[:, 1::2]"),
+    ],
+    observed="One pair alone is right; with more, the two features of a pair turn by different "
+    "angles, so lengths change.",
+    change="Repeat each angle beside itself, with `repeat_interleave(2, dim=-1)`; `repeat` and "
+    "`cat` put a second copy behind the first.",
+)
+rotate.mistake(
+    "angles are laid out for neighbours, features for halves",
+    edits=[
+        ("position[:, None] * frequency", "position[:, None] * frequency.repeat_interleave(2)"),
+        ("x[..., 0::2], x[..., 1::2]", "x.chunk(2, dim=-1)"),
+        ("torch.stack([", "torch.cat(["),
+        ("even * cos", "even * cos[:, : d_k // 2]"),
+        ("odd * sin", "odd * sin[:, : d_k // 2]"),
+        ("even * sin", "even * sin[:, d_k // 2 :]"),
+        ("odd * cos", "odd * cos[:, d_k // 2 :]"),
+        ("pairs.flatten(-2)", "pairs"),
+    ],
+    observed="One pair alone is right; with more, the two features of a pair turn by different "
+    "angles, so lengths change.",
+    change="Pair neighbours, as the angles are: `x[..., 0::2]` and `x[..., 1::2]`.",
+)
+rotate.mistake(
+    "positions are multiplied by `first`, not counted from it",
+    edits=[("arange(first, first + x.shape[-2])", "arange(x.shape[-2]) * max(first, 1)")],
+    observed="All is right with `first` 0; else the first vector still stays as it is, and each "
+    "further one is `first` steps ahead.",
+    change="Add: `torch.arange(x.shape[-2]) + first`.",
+)
+rotate.mistake(
+    "the last position is not counted from `first`",
+    edits=[("arange(first, first + x.shape[-2])", "arange(first, x.shape[-2])")],
+    observed="All is right with `first` 0; else there are fewer positions than vectors.",
+    change="The end counts from `first` as well: `torch.arange(first, first + x.shape[-2])`.",
+)
+rotate.mistake(
+    "each frequency is the square of what it should be",
+    edits=[("-torch.arange(0, d_k, 2)", "-2 * torch.arange(0, d_k, 2)")],
+    observed="Pair 0 is right, all others turn too slowly. `arange(0, d_k, 2)` is 2i already.",
+    change="Pair i turns by `10000 ** (-2 * i / d_k)`.",
+)
+rotate.mistake(
+    "the pairs keep an axis of their own",
+    edits=[("pairs.flatten(-2)", "pairs")],
+    observed="Your result has an axis too many: [..., length, d_k / 2, 2].",
+    change="Put the pairs side by side: `.flatten(-2)`.",
+)

@@ -14,6 +14,7 @@ from transformer_course.model import variants
         Case((vectors(1, 2, 4),), construct=(4, 6)),
         Case((vectors(2, 3, 6),), construct=(6, 12)),
         Case((vectors(2, 2, 3),), construct=(3, 10)),
+        Case((vectors(1, 2, 5),), construct=(5, 8)),
         Case(
             (vectors(3, 2, 4),),
             construct=(4, 9),
@@ -25,6 +26,12 @@ from transformer_course.model import variants
             construct=(3, 6),
             observe=gradients,
             looks_at="the gradients of `x` and of all parameters",
+        ),
+        Case(
+            (8 * vectors(4, 5, 6),),
+            construct=(6, 6),
+            looks_at="the result in training mode",
+            training=True,
         ),
     ],
     hints=[
@@ -167,4 +174,62 @@ SwiGLU.mistake(
     edits=[("F.silu(self.gate(x))", "F.silu(self.gate(x)).detach()")],
     observed="The numbers are right, but the gate would never be trained.",
     change="Leave out `torch.no_grad()`, `.detach()` and `.data`.",
+)
+SwiGLU.mistake(
+    "a third of d_ff is rounded before it is doubled",
+    edits=[("2 * d_ff // 3", "d_ff // 3 * 2")],
+    observed="With d_ff = 8 the hidden width is 4 instead of 5.",
+    change="Double first: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the hidden width is rounded to the nearest number",
+    edits=[("2 * d_ff // 3", "round(2 * d_ff / 3)")],
+    observed="With d_ff = 10 the hidden width is 7 instead of 6.",
+    change="Round down: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the hidden width is rounded up",
+    edits=[("2 * d_ff // 3", "-(-2 * d_ff // 3)")],
+    observed="With d_ff = 8 the hidden width is 6 instead of 5.",
+    change="Round down: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "there is a dropout on the hidden vector",
+    edits=[
+        ("self.contract(F.silu", "self.contract(F.dropout(F.silu"),
+        ("self.expand(x))", "self.expand(x), 0.1, self.training))"),
+    ],
+    observed="In eval mode everything is right, but in training mode a tenth of the hidden units "
+    "is 0.",
+    change="Leave it out: formula (5) has none. The layer around it drops.",
+)
+SwiGLU.mistake(
+    "there is a dropout at the end",
+    edits=[
+        ("return self.contract", "return F.dropout(self.contract"),
+        ("self.expand(x))", "self.expand(x)), 0.1, self.training)"),
+    ],
+    observed="In eval mode everything is right, but in training mode a tenth of your output is 0.",
+    change="Leave it out: formula (5) has none. The layer around it drops.",
+)
+SwiGLU.mistake(
+    "the SiLU is over both",
+    edits=[("* self.expand(x)", "* F.silu(self.expand(x))")],
+    observed="What passes is bent as well as the gate.",
+    change="Bend the gate alone: `F.silu(self.gate(x)) * self.expand(x)`.",
+)
+SwiGLU.mistake(
+    "the first two layers have biases",
+    edits=[
+        (
+            "self.gate = nn.Linear(d_model, hidden, bias=False)",
+            "self.gate = nn.Linear(d_model, hidden)",
+        ),
+        (
+            "self.expand = nn.Linear(d_model, hidden, bias=False)",
+            "self.expand = nn.Linear(d_model, hidden)",
+        ),
+    ],
+    observed="There are two parameters too many, `gate.bias` and `expand.bias`.",
+    change="Give `bias=False` to all three layers.",
 )
