@@ -358,6 +358,26 @@ def test_results_that_are_not_what_is_wanted(answer, complaint):
     assert complaint in words(double, answer)
 
 
+def test_what_else_is_wrong_is_said_beside_a_change_in_place():
+    said = words(double, lambda x, times: x.mul_(7))
+    assert "changes its arguments in place" in said and "! marks what differs" in said
+
+
+def test_a_change_in_place_is_said_beside_an_exception():
+    def stopping(x, times):
+        x.mul_(2)
+        raise KeyError(times)
+
+    said = words(double, stopping)
+    assert "It stopped with KeyError" in said and "changes its arguments in place" in said
+
+
+def test_a_change_in_place_is_said_beside_a_known_mistake():
+    feedback = double.check(lambda x, times: x.mul_(3**times))
+    assert feedback.mistakes == ("tripled",)
+    assert "Apart from that: Your code changes its arguments in place" in repr(feedback)
+
+
 def test_a_lost_graph_is_reported():
     class Detached(Scale.task.answer):
         def forward(self, x):

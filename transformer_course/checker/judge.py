@@ -41,13 +41,9 @@ def _holds(each: Property, value: Any, case: Case) -> bool:
 
 def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     """Say why calls with equal arguments need not give equal results."""
-    repeated = {outcome.repeated for outcome in seen}
-    if any(outcome.changed_input for outcome in seen):
-        return (
-            "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
-            "`x += 1` or `x.add_(1)`."
-        )
-    if "remembered" in repeated:
+    if words := changed_input(seen):
+        return words
+    if any(outcome.repeated == "remembered" for outcome in seen):
         return (
             "A second call with equal arguments gives another result: something is remembered "
             "between calls, such as a global variable, a default argument or a changed weight."
@@ -69,6 +65,16 @@ def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     return (
         "Two calls with equal arguments give different results: something is drawn at random "
         "that should not be."
+    )
+
+
+def changed_input(seen: Sequence[Outcome]) -> str | None:
+    """Say that arguments are changed in place, which more than that may follow from."""
+    if not any(outcome.changed_input for outcome in seen):
+        return None
+    return (
+        "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
+        "`x += 1` or `x.add_(1)`."
     )
 
 

@@ -26,7 +26,7 @@ from transformer_course.checker.feedback import (
     Verdict,
 )
 from transformer_course.checker.formats import other_dtype
-from transformer_course.checker.judge import broken_properties, unsteady
+from transformer_course.checker.judge import broken_properties, changed_input, unsteady
 from transformer_course.checker.matrices import side_by_side
 from transformer_course.checker.meanings import meaning
 from transformer_course.checker.mistakes import same_behaviour
@@ -143,6 +143,7 @@ def known_mistake(
     if known.crashes:
         finding, details = _crash(task, seen)
         parts += [Sentence(finding, "Apart from that"), *details]
+    parts += _apart_from_that(seen)
     # The last hint holds the code of an answer; who wants that asks for the solution.
     parts += hints(task)[:-1]
     changes = [
@@ -191,9 +192,9 @@ def unknown_mistake(
         return _wrong(task, finding, parameters, *facts, *hints(task), seen=seen)
     failing = [row for row in rows if not same_behaviour(*row[1:])]
     if any(outcome.line for outcome in seen):
-        return crashed(task, seen, facts)
+        return crashed(task, seen, [*facts, *_apart_from_that(seen)])
     if words := unsteady(task, seen):
-        return _wrong(task, words, seen=seen)
+        return _wrong(task, words, *_shown(task, seen, wanted), *facts, seen=seen)
     if all(outcome.error for _, _, outcome in failing):
         return crashed(task, seen, facts)
     return _wrong(
@@ -237,6 +238,11 @@ def _crash(task: Task, seen: Sequence[Outcome]) -> tuple[str, list[Part]]:
 
 def _name(kind: type[BaseException]) -> str:
     return kind.__name__ or "an exception without a name"
+
+
+def _apart_from_that(seen: Sequence[Outcome]) -> list[Part]:
+    words = changed_input(seen)
+    return [Sentence(words, "Apart from that")] if words else []
 
 
 def _parameters_of_any(seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> Listing | None:

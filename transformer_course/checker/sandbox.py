@@ -333,12 +333,13 @@ def _observe(
     def call(seed: int) -> Any:
         given = _copied(inputs)
         _seed(seed)
-        with guard():
-            result = _untraced(observe, prepared, *given)
-        value = snapshot(result)
-        if not trusted:
-            outcome.changed_input |= difference(inputs, given) is not None
-        return value
+        try:
+            with guard():
+                result = _untraced(observe, prepared, *given)
+            return snapshot(result)
+        finally:  # a change in place may be why it stopped
+            if not trusted:
+                outcome.changed_input |= difference(inputs, given) is not None
 
     _seed(0)
     with guard():

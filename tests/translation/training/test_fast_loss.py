@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.model import Transformer, fused_attention
+from transformer_course.model import Transformer, fused_attention, variants
 from transformer_course.translation.training import fast_loss as fast_training
 from transformer_course.translation.training.fast_loss import (
     SHORT_ROW,
@@ -107,6 +107,14 @@ def test_layers_are_as_before_after_the_block() -> None:
     assert {name: module.__dict__.keys() for name, module in model.named_modules()} == before
     assert model.encoder.layers[0].self_attention.attend is fused_attention
     fast_loss(model.eval(), *batch, 0.1)
+
+
+def test_an_attention_with_a_look_up_of_its_own_keeps_it() -> None:
+    model, batch = double_model().eval(), sentences(5)
+    usual = plain_loss(model, batch, 0.1)
+    variants.look_up_by(model, lambda attention: variants.rotary_attention)
+    assert not torch.allclose(plain_loss(model, batch, 0.1), usual)
+    torch.testing.assert_close(fast_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
 
 
 def test_dropout_is_off_when_the_model_is_in_use() -> None:

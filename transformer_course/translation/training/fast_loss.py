@@ -75,10 +75,13 @@ def fast_loss(
 
 @contextmanager
 def fast_layers(model: nn.Module) -> Iterator[None]:
-    """Let the attentions and dropouts of ``model`` compute in the faster way inside the block."""
+    """Let the attentions and dropouts of ``model`` compute in the faster way inside the block.
+
+    An attention with a look-up of its own, such as a rotary one, keeps it.
+    """
     with ExitStack() as after:
         for module in model.modules():
-            if isinstance(module, MultiHeadAttention):
+            if isinstance(module, MultiHeadAttention) and module.attend is fused_attention:
                 after.callback(setattr, module, "attend", module.attend)
                 module.attend = short_row_attention
             if isinstance(module, nn.Dropout):

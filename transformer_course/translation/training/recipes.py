@@ -64,14 +64,14 @@ LONG_RUN = replace(
     sizes=REAL_TEXT.sizes | {"dropout": 0.3},
     training=replace(
         REAL_TEXT.training,
-        steps=40_000,
+        steps=20_000,
         batch_tokens=1536,
         learning_rate=4e-3,
         average=0.999,
         evaluate_every=1000,
     ),
 )
-"""For Multi30k when you have hours: more steps, of more sentences, with more dropout."""
+"""For Multi30k when you have two hours: more steps, of more sentences, with more dropout."""
 
 
 RECIPES = {

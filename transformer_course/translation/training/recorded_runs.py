@@ -19,7 +19,7 @@ def recorded_run(pair: str, length: str = "short") -> dict[str, Any]:
     pair
         ``"en-fr"`` or ``"en-de"``.
     length
-        ``"short"``: 10,000 steps, whose translator ships; ``"long"``: 40,000 steps.
+        ``"short"``: 10,000 steps; ``"long"``: 20,000 steps, of more words each.
 
     Returns
     -------
