@@ -73,7 +73,9 @@ def swiglu(network: nn.Module) -> None:
 
 def rotary(network: nn.Module) -> None:
     """Turn queries and keys in self-attention, and add no positions to the words."""
-    v.replace_parts(network, SinusoidalPositionalEncoding, lambda part: part.dropout)
+    for part in network.modules():
+        if isinstance(part, SinusoidalPositionalEncoding):
+            part.encoding.zero_()
     v.look_up_by(network, lambda attention: v.rotary_attention)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes, alone and in pairs."""
+"""Mistakes, alone, in pairs and in threes."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from transformer_course.checker.cases import Case
 from transformer_course.checker.diagnosis import Evidence, diagnose
 from transformer_course.checker.exercise import exercise
-from transformer_course.checker.mistakes import Catalogue, Mistake, Pair, pairs
+from transformer_course.checker.mistakes import Catalogue, Mistake, Several, pairs
 
 from .doubling import double
 
@@ -45,7 +45,7 @@ def test_a_whole_body_makes_no_pair():
 
 
 def test_a_pair_holds_both_edits():
-    assert Pair((TRIPLED, ADDED)).candidate(1, 2) == 1 + 3**2
+    assert Several((TRIPLED, ADDED)).candidate(1, 2) == 1 + 3**2
 
 
 def test_diagnosis_is_the_mistake_that_computes_the_same():
@@ -79,6 +79,15 @@ def test_beyond_the_commonest_pairs_one_mistake_must_show_alone(monkeypatch):
     assert diagnosis(lambda x, times: x * 3**times + 1, known) == ()
 
 
+def test_three_are_named_where_two_of_them_show_without_the_third():
+    once = mistake("once", ("return x", "return (times == 3) + x"))
+    always = mistake("always", ("return x", "return 1 + x"))
+    three = (TRIPLED, ADDED, once)
+    assert diagnosis(Several(three).candidate, three) == names(three)
+    three = (TRIPLED, ADDED, always)
+    assert diagnosis(Several(three).candidate, three) == ()
+
+
 def test_no_diagnosis_is_guessed():
     assert diagnosis(lambda x, times: x * 5, double.mistakes) == ()
     assert diagnosis(lambda x, times: x * 3**times if times > 2 else x, double.mistakes) == ()
@@ -96,7 +105,7 @@ def test_a_mistake_that_explains_most_wrong_cases_is_named():
 
 def test_of_pairs_that_compute_the_same_what_they_share_is_named():
     again = mistake("tripled again", ("2**times", "(4 - 1) ** times"))
-    wrong = Pair((TRIPLED, ADDED)).candidate
+    wrong = Several((TRIPLED, ADDED)).candidate
     assert diagnosis(wrong, [TRIPLED, ADDED]) == ("tripled", "added")
     assert diagnosis(wrong, [TRIPLED, ADDED, again]) == ("added",)
 

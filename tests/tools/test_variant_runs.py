@@ -33,7 +33,7 @@ def test_what_is_done_is_not_done_again(tmp_path, monkeypatch):
     assert {"date", "machine", "versions"} <= written.keys()
 
 
-@pytest.mark.parametrize("what", ["positions", "recall"])
+@pytest.mark.parametrize("what", ["positions", "recall", "captions"])
 def test_every_kind_is_recorded_with_three_seeds_at_least(what):
     runs = json.loads((RESULTS / f"variants-{what}.json").read_text())["runs"]
     kinds, _ = variant_runs.WHATS[what]
@@ -42,9 +42,11 @@ def test_every_kind_is_recorded_with_three_seeds_at_least(what):
 
 
 @pytest.mark.parametrize("kind", variant_runs.CAPTIONS)
-def test_translators_with_other_parts_are_of_about_the_same_size(kind):
+def test_translators_with_other_parts_translate_and_are_of_about_the_same_size(kind):
     sizes = RECIPES["toy"].sizes
-    usual, changed = (Translator.from_pairs(PAIRS, ("en", "fr"), **sizes).model for _ in range(2))
+    usual = Translator.from_pairs(PAIRS, ("en", "fr"), **sizes).model
+    translator = Translator.from_pairs(PAIRS, ("en", "fr"), **sizes)
+    changed = translator.model
     for change in variant_runs.CAPTIONS[kind]:
         change(changed)
     counts = [
@@ -58,3 +60,4 @@ def test_translators_with_other_parts_are_of_about_the_same_size(kind):
         == ("Llama" in kind or kind == "RMSNorm")
     )
     assert (FeedForward in kinds) == (kind not in ("GELU", "SwiGLU", "all that Llama has"))
+    assert len(translator.translate([pair.source for pair in PAIRS])) == len(PAIRS)

@@ -9,13 +9,14 @@ from typing import Any
 from torch import Tensor
 
 from transformer_course.checker.comparison import parts_of
-from transformer_course.checker.mistakes import Catalogue, Mistake, Pair, same_behaviour
+from transformer_course.checker.mistakes import Catalogue, Mistake, Several, same_behaviour
 from transformer_course.checker.sandbox import Outcome
 
 MOST, FEWEST = 3 / 4, 3
 """The share of the wrong results in which a mistake must agree to be named at all, and how many."""
 PAIRS_TRIED = 300  # a check should answer within a second, and each pair is run
-FITTING_PAIRS = 6  # more of them tell nothing new
+TRIPLES_TRIED = 300
+FITTING = 6  # more pairs or triples that explain everything tell nothing new
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,12 @@ class Evidence:
 def diagnose(catalogue: Catalogue, evidence: Evidence) -> Diagnosis | None:
     """Return the first of these that there is; nothing is guessed.
 
-    A mistake, then a pair, that explains every case; one that explains every case that did not
-    crash; one that explains most wrong cases, with nothing against it.
+    A mistake, then a pair, then three that explain every case; one that explains every case that
+    did not crash; one that explains most wrong cases, with nothing against it.
     """
     possible = [m for m in catalogue.mistakes if not m.is_refuted_by(evidence.source)]
 
-    def fits(wrong: Mistake | Pair, cases: Iterable[int]) -> bool:
+    def fits(wrong: Mistake | Several, cases: Iterable[int]) -> bool:
         return all(same_behaviour(catalogue.outcome(wrong, n), evidence.seen[n]) for n in cases)
 
     return (
@@ -97,7 +98,7 @@ def _everywhere(
 ) -> Diagnosis | None:
     telling = _tells_enough(evidence, evidence.wrong)
 
-    def explains(wrong: Mistake | Pair) -> bool:
+    def explains(wrong: Mistake | Several) -> bool:
         for number in evidence.cases:
             outcome, theirs = evidence.seen[number], catalogue.outcome(wrong, number)
             # Where shapes do not fit, `@`, `einsum` and fused attention raise in different words.
@@ -111,26 +112,31 @@ def _everywhere(
     for mistake in possible:
         if explains(mistake):
             return Diagnosis((mistake,))
-    for pairs in _likely_pairs(possible, catalogue, evidence):
-        fitting = list(itertools.islice(filter(explains, pairs), FITTING_PAIRS))
+    for several in _likely_pairs(possible, catalogue, evidence):
+        fitting = list(itertools.islice(filter(explains, several), FITTING))
         if fitting:
             return _in_common(fitting)
-    return None
+    # So many triples can be made that one always fits where there is little to compare.
+    if not any(_real_numbers(evidence.seen[n].value) >= 4 for n in evidence.wrong):
+        return None
+    tried = itertools.islice(_likely_triples(possible, catalogue, evidence), TRIPLES_TRIED)
+    return _in_common(list(itertools.islice(filter(explains, tried), FITTING)))
 
 
-def _in_common(fitting: Sequence[Pair]) -> Diagnosis | None:
-    """Return the only pair, or what all share: what cannot be told apart is not guessed."""
+def _in_common(fitting: Sequence[Several]) -> Diagnosis | None:
+    """Return the only one, or what all share: what cannot be told apart is not guessed."""
     if len(fitting) == 1:
         return Diagnosis(fitting[0].mistakes)
-    shared = set.intersection(*(set(pair.mistakes) for pair in fitting))
-    if shared and len(fitting) < FITTING_PAIRS:
-        return Diagnosis(tuple(shared), "It is not the only mistake.")
+    if fitting and len(fitting) < FITTING:
+        shared = set.intersection(*(set(several.mistakes) for several in fitting))
+        if shared:
+            return Diagnosis(tuple(shared), "It is not the only mistake.")
     return None
 
 
 def _likely_pairs(
     possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
-) -> Iterator[Iterator[Pair]]:
+) -> Iterator[Iterator[Several]]:
     """Yield the commonest pairs; then, among the rest, those of a mistake that shows alone.
 
     That is a mistake that explains a wrong case without the other.
@@ -138,16 +144,37 @@ def _likely_pairs(
     left = set(possible)
     pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
     yield itertools.islice(pairs, PAIRS_TRIED)
-    telling = [n for n in evidence.wrong if not isinstance(evidence.seen[n].value, bool)]
-
-    def shows(mistake: Mistake) -> bool:
-        return any(same_behaviour(catalogue.outcome(mistake, n), evidence.seen[n]) for n in telling)
-
-    seen = set(filter(shows, possible))
+    seen = {m for m in possible if _shows(m, evidence.wrong, catalogue, evidence)}
     yield itertools.islice((p for p in pairs if seen & set(p.mistakes)), PAIRS_TRIED)
 
 
-def _crashes_tell(wrong: Mistake | Pair, evidence: Evidence) -> bool:
+def _likely_triples(
+    possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
+) -> Iterator[Several]:
+    """Yield each of the commonest pairs that alone explains the first wrong case, with a third.
+
+    Neither of the two may explain it: what the pair does together would tell nothing.
+    """
+    left, first = set(possible), evidence.wrong[:1]
+    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
+    for pair in itertools.islice(pairs, PAIRS_TRIED):
+        alone = any(_shows(mistake, first, catalogue, evidence) for mistake in pair.mistakes)
+        if not alone and _shows(pair, first, catalogue, evidence):
+            yield from pair.and_one_more(possible)
+
+
+def _shows(
+    wrong: Mistake | Several, cases: Iterable[int], catalogue: Catalogue, evidence: Evidence
+) -> bool:
+    """Whether something explains one of the cases, of those whose results tell enough."""
+    return any(
+        same_behaviour(catalogue.outcome(wrong, n), evidence.seen[n])
+        for n in cases
+        if not isinstance(evidence.seen[n].value, bool)
+    )
+
+
+def _crashes_tell(wrong: Mistake | Several, evidence: Evidence) -> bool:
     """Whether nothing but equal exceptions is enough to name a mistake.
 
     It is where they hold other numbers in each case, or where the code holds what the mistake
@@ -155,7 +182,7 @@ def _crashes_tell(wrong: Mistake | Pair, evidence: Evidence) -> bool:
     """
     messages = {evidence.seen[n].error for n in evidence.crashed}
     numbers_differ = len({error[1] for error in messages}) > 1
-    if isinstance(wrong, Pair):
+    if isinstance(wrong, Several):
         return numbers_differ and all(_stands_in(m, evidence.source) for m in wrong.mistakes)
     return numbers_differ or _stands_in(wrong, evidence.source)
 

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -58,26 +58,32 @@ class Mistake:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """Two mistakes made at once."""
+class Several:
+    """Two or three mistakes made at once."""
 
-    mistakes: tuple[Mistake, Mistake]
+    mistakes: tuple[Mistake, ...]
 
     @cached_property
     def candidate(self) -> Callable:
         """What can be checked."""
-        one, other = self.mistakes
-        return one.answer.edited(one.edits + other.edits)
+        edits = sum((mistake.edits for mistake in self.mistakes), start=())
+        return self.mistakes[0].answer.edited(edits)
+
+    def and_one_more(self, mistakes: Iterable[Mistake]) -> "Iterator[Several]":
+        """Yield these mistakes with each of the others that can be made beside them."""
+        for mistake in mistakes:
+            if all(_are_independent(mistake, mine) for mine in self.mistakes):
+                yield Several((*self.mistakes, mistake))
 
 
-def pairs(mistakes: Sequence[Mistake]) -> list[Pair]:
+def pairs(mistakes: Sequence[Mistake]) -> list[Several]:
     """Return the pairs that can be made at once, because their edits do not overlap.
 
     Those whose mistakes come first in the catalogue come first.
     """
     ranked = sorted(itertools.combinations(range(len(mistakes)), 2), key=sum)
     couples = ((mistakes[one], mistakes[other]) for one, other in ranked)
-    return [Pair(couple) for couple in couples if _are_independent(*couple)]
+    return [Several(couple) for couple in couples if _are_independent(*couple)]
 
 
 def _are_independent(one: Mistake, other: Mistake) -> bool:
@@ -108,14 +114,14 @@ class Catalogue:
         self.mistakes: list[Mistake] = []
         self._run_case = run_case
         # Every check runs the same mistakes, and they do the same each time.
-        self._outcomes: dict[tuple[Mistake | Pair, int], Outcome] = {}
+        self._outcomes: dict[tuple[Mistake | Several, int], Outcome] = {}
 
     @cached_property
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[Several]:
         """The pairs of mistakes, once all mistakes are known."""
         return pairs(self.mistakes)
 
-    def outcome(self, wrong: Mistake | Pair, case: int) -> Outcome:
+    def outcome(self, wrong: Mistake | Several, case: int) -> Outcome:
         """Return what a mistake, or two at once, do in a case."""
         if (wrong, case) not in self._outcomes:
             try:

@@ -132,3 +132,21 @@ causal_mask.mistake(
     observed="For `length` 3 your mask has shape (2, 2).",
     change="Make `length` rows and `length` columns.",
 )
+causal_mask.mistake(
+    "it never has more than 64 rows and columns",
+    edits=[("ones(length, length", "ones(min(length, 64), min(length, 64)")],
+    observed="For `length` 70 your mask has shape (64, 64).",
+    change="Make it as large as it is asked for: `torch.ones(length, length, dtype=torch.bool)`.",
+)
+causal_mask.mistake(
+    "it never has more than 50 rows and columns",
+    edits=[("ones(length, length", "ones(min(length, 50), min(length, 50)")],
+    observed="For `length` 70 your mask has shape (50, 50).",
+    change="Make it as large as it is asked for: `torch.ones(length, length, dtype=torch.bool)`.",
+)
+causal_mask.mistake(
+    "the last row is missing",
+    edits=[(".tril()", ".tril()[:-1]")],
+    observed="For `length` 3 your mask has shape (2, 3).",
+    change="Make a row for each position, from 0 on: `range(length)`.",
+)

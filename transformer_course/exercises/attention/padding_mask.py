@@ -150,6 +150,12 @@ padding_mask.mistake(
     change="Compare each id by itself: `ids != pad_id`, without `all` or `any`.",
 )
 padding_mask.mistake(
+    "only the first sentence is looked at",
+    edits=[("(ids != pad_id)", "(ids[:1] != pad_id)")],
+    observed="Your mask has shape (1, 1, 1, key), that of one sentence.",
+    change="Compare all ids, `ids != pad_id`, not those of `ids[0]`.",
+)
+padding_mask.mistake(
     "the new axes come first",
     edits=[("[:, None, None, :]", "[None, None]")],
     observed="The batch is where the scores have the queries: row i of the mask belongs to "
@@ -186,4 +192,33 @@ padding_mask.mistake(
     edits=[("ids != pad_id", "ids != 1")],
     observed="It is right only where `pad_id` is 1.",
     change="Compare with `pad_id`.",
+)
+padding_mask.mistake(
+    "batch and keys have changed places",
+    edits=[("(ids != pad_id)", "(ids != pad_id).T")],
+    observed="Your mask has shape (key, 1, 1, batch).",
+    change="Keep the batch first, without a transpose: `(ids != pad_id)[:, None, None, :]`.",
+)
+padding_mask.mistake(
+    "the words are counted, and one key too many is let through",
+    edits=[
+        ("ids != pad_id", "ids.ne(pad_id).sum(dim=1, keepdim=True) >= torch.arange(ids.shape[1])")
+    ],
+    observed="The first padding after the words is True: places are counted from 0, so that of "
+    "the first padding is the number of words.",
+    change="Compare each id by itself: `ids != pad_id`.",
+)
+padding_mask.mistake(
+    "`>=` lets the padding itself through",
+    edits=[("ids != pad_id", "ids >= pad_id")],
+    observed="With `pad_id` 0 everything is True, the padding too.",
+    change="Compare with `!=`: an id is a name, its size means nothing.",
+)
+padding_mask.mistake(
+    "each sentence is open or closed as a whole",
+    edits=[
+        ("(ids != pad_id)[:, None, None, :]", "(ids != pad_id).any(dim=1)[:, None, None, None]")
+    ],
+    observed="Your mask has shape (batch, 1, 1, 1): one True for each sentence that holds a word.",
+    change="Compare each id by itself, without `any` or `all`.",
 )

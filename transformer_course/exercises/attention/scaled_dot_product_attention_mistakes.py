@@ -302,3 +302,136 @@ scaled_dot_product_attention.mistake(
     "have a share in them.",
     change="Return the weights that the values were multiplied by.",
 )
+scaled_dot_product_attention.mistake(
+    "-inf, and only the output is cleared of NaN",
+    edits=[
+        ("~mask, lowest", "~mask, -math.inf"),
+        ("masked_fill(~mask, 0.0)", "clone()"),
+        ("weights @ value, weights", "(weights @ value).nan_to_num(), weights"),
+    ],
+    observed="The output is right. In a row that is all False your weights are NaN.",
+    change="Clear the weights, before the output is made of them: fill with "
+    "`torch.finfo(scores.dtype).min`, and set weights to 0 where the mask is False.",
+)
+scaled_dot_product_attention.mistake(
+    "-inf, and only the weights that are returned are cleared of NaN",
+    edits=[
+        ("~mask, lowest", "~mask, -math.inf"),
+        ("masked_fill(~mask, 0.0)", "clone()"),
+        ("weights @ value, weights", "weights @ value, weights.nan_to_num()"),
+    ],
+    observed="The weights are right. In a row that is all False your output is NaN.",
+    change="Clear the weights before the output is made of them: fill with "
+    "`torch.finfo(scores.dtype).min`, and set weights to 0 where the mask is False.",
+)
+scaled_dot_product_attention.mistake(
+    "the weights of a row without any key are cleared after the output was made of them",
+    edits=[
+        ("weights = own", "uncleared = weights = own"),
+        ("return weights @", "return uncleared @"),
+    ],
+    observed="The weights are right. In a row that is all False your output is the mean of all "
+    "values.",
+    change="First set weights to 0 where the mask is False, then return "
+    "`weights @ value, weights`.",
+)
+scaled_dot_product_attention.mistake(
+    "a row that is all False attends as if there were no mask: a low number is added",
+    edits=[("scores.masked_fill(~mask, lowest)", "(scores + ~mask * -1e4)"), NOT_CLEARED],
+    observed="All other rows are right. -10000 on every score of a row changes none of its shares; "
+    "such a row should be 0.",
+    change="After the softmax, set weights to 0 where the mask is False.",
+)
+scaled_dot_product_attention.mistake(
+    "hidden weights become -1e9 after the softmax",
+    edits=[
+        ("scores.masked_fill(~mask, lowest)", "scores"),
+        ("masked_fill(~mask, 0.0)", "masked_fill(~mask, -1e9)"),
+    ],
+    observed="Your weights are hugely negative where the mask is False: the low number belongs to "
+    "scores, from which `exp` makes 0.",
+    change="Fill the scores, before the softmax: `scores.masked_fill(~mask, ...)`.",
+)
+scaled_dot_product_attention.mistake(
+    "the mask comes after the softmax, and the rows are divided by their sums, which are kept "
+    "from 0",
+    edits=[
+        ("scores.masked_fill(~mask, lowest)", "scores"),
+        (
+            "weights.masked_fill(~mask, 0.0)",
+            "weights * mask\n"
+            "        weights = weights / weights.sum(dim=-1, keepdim=True).clamp(min=1e-9)",
+        ),
+    ],
+    observed="Right as long as hidden scores are moderate. Where a hidden key outscores the others "
+    "by 600, those get 0 from the softmax, and nothing is left to share out.",
+    change="Fill the scores before the softmax; then nothing needs to be repaired.",
+)
+scaled_dot_product_attention.mistake(
+    "the mask gets one axis more than it should",
+    edits=[("lowest = ", "mask = mask.unsqueeze(1)\n        lowest = ")],
+    observed="The mask of each call already fits the scores, (..., query, key), or broadcasts to "
+    "them; yours has an axis more.",
+    change="Use `mask` as it is, without `unsqueeze`: who calls gives it the axes that it needs.",
+)
+scaled_dot_product_attention.mistake(
+    "the masked scores are returned in place of the weights",
+    edits=[("value, weights", "value, scores")],
+    observed="The output is right. The rows of your second result do not sum to 1: they have not "
+    "been through the softmax.",
+    change="Return what the values were multiplied by: `output, weights`.",
+)
+scaled_dot_product_attention.mistake(
+    "attention is causal where there is no mask",
+    edits=[
+        (
+            "    if mask is not None:\n        lowest",
+            "    if mask is None:\n"
+            "        mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n"
+            "    if mask is not None:\n        lowest",
+        ),
+        # Two edits: one alone would open a gap in the model answer.
+        ("lowest = torch.finfo", "lowest = 1 * torch.finfo"),
+    ],
+    observed="With a mask everything is right. Without one, query 0 sees key 0 only.",
+    change="No mask means that every key may be seen: leave out `is_causal` and `tril`.",
+)
+scaled_dot_product_attention.mistake(
+    "every attention is causal",
+    edits=[
+        (
+            "    if mask is not None:\n        lowest",
+            "    causal = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()\n"
+            "    mask = causal if mask is None else mask & causal\n"
+            "    if mask is not None:\n        lowest",
+        ),
+        # Two edits: one alone would open a gap in the model answer.
+        ("lowest = torch.finfo", "lowest = 1 * torch.finfo"),
+    ],
+    observed="A query never sees a later key, whatever the mask says, and without a mask.",
+    change="The caller says with `mask` what may be seen: leave the triangle out.",
+)
+scaled_dot_product_attention.mistake(
+    "query and key learn nothing: the weights are cut off from them",
+    edits=[("return weights @ value", "return weights.detach() @ value")],
+    observed="All results are right, but the gradients of `query` and `key` are 0.",
+    change="Leave out `.detach()`, `.data` and `torch.no_grad()`.",
+)
+scaled_dot_product_attention.mistake(
+    "the key's axes are listed for a tensor of three",
+    edits=[("key.transpose(-2, -1)", "key.permute(0, 2, 1)")],
+    observed="`permute` wants as many numbers as there are axes: a matrix has two, a batch of "
+    "heads four.",
+    change="Swap the last two axes of any tensor: `key.transpose(-2, -1)`.",
+)
+scaled_dot_product_attention.mistake(
+    "queries and keys are brought to length 1: cosines instead of dot products",
+    edits=[
+        ("scores = query @", "scores = F.normalize(query, dim=-1) @ F.normalize("),
+        ("key.transpose(-2, -1)", "key, dim=-1).transpose(-2, -1)"),
+    ],
+    observed="Your scores do not grow with the length of a query or a key, and lie between -1 and "
+    "1 before they are divided.",
+    change="Leave `normalize` out: a score is `query @ key.transpose(-2, -1)`, divided by "
+    "`math.sqrt(query.shape[-1])`.",
+)

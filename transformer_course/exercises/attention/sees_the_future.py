@@ -396,3 +396,17 @@ sees_the_future.mistake(
     "the batch.",
     change="Take the length from axis 1: `x.shape[1]`.",
 )
+sees_the_future.mistake(
+    "both outputs come from the same input, so nothing differs",
+    edits=[("- before", "- layer(changed)")],
+    observed="Your matrix is False everywhere, for every layer.",
+    change="Compare `layer(changed)` with `layer(x)`, and make `changed` by `x.clone()`: "
+    "`changed = x` is no copy.",
+)
+sees_the_future.mistake(
+    "a leak counts only if it is in all sentences",
+    edits=[("amax(dim=(0, 2))", "amax(dim=2).amin(dim=0)")],
+    observed="A leak in one sentence of the batch goes unseen.",
+    change="One sentence is enough: the largest difference over batch and features, "
+    "`amax(dim=(0, 2))`.",
+)

@@ -59,6 +59,8 @@ target_mask.shares(
     "the padding mask has two axes, (batch, key)",
     "the axis of the heads is missing",
     "the new axes come first",
+    "only the first sentence is looked at",
+    "all sentences share one row: a key is open only if it is in all of them",
 )
 target_mask.shares(
     padding_mask,
@@ -143,4 +145,12 @@ target_mask.mistake(
     observed="`len(ids)` and `ids.shape[0]` count sentences. That is an error, unless there are as "
     "many sentences as tokens in each.",
     change="Take the length from axis 1: `ids.shape[1]`.",
+)
+target_mask.mistake(
+    "each position may attend to itself, padding too",
+    edits=[
+        ("ids.shape[1])", "ids.shape[1]) | torch.eye(ids.shape[1], dtype=torch.bool)"),
+    ],
+    observed="The diagonal is True even where it is padding: no padding may be attended to.",
+    change="Leave the diagonal as `&` makes it: attention itself sees to rows without any key.",
 )

@@ -130,3 +130,26 @@ beam_search.mistake(
     change="Add up plain log-probabilities, and score a hypothesis once, at its end, by the number "
     "of tokens after `bos`.",
 )
+for _when, _enough in {
+    "one hypothesis has": "finished",
+    "`beam` hypotheses have": "len(finished) >= beam",
+}.items():
+    beam_search.mistake(
+        f"the search stops when {_when} finished, and what is alive then counts as well",
+        edits=[
+            (
+                "child[0][-1] != eos]",
+                f"child[0][-1] != eos]\n        if {_enough}:\n            break",
+            )
+        ],
+        observed="The search ends early: a hypothesis can win that is not finished, because words "
+        "are missing from its sum, and longer ones are never found.",
+        change="Go on until no hypothesis is alive or `max_length` is reached.",
+    )
+beam_search.mistake(
+    "the begin token is part of the hypothesis: it is returned and counted",
+    edits=[("[(tokens,", "[((bos, *tokens),"), ("len(tokens)", "len((bos, *tokens))")],
+    observed="The tokens begin with `bos`, and with `alpha` above 0 the scores are those of "
+    "sentences one token longer.",
+    change="Return and count the tokens after `bos`.",
+)

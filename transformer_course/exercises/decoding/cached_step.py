@@ -51,12 +51,24 @@ class _Batches:
 
 
 def _step_by_step(code: Callable, batches: _Batches) -> dict:
+    """Return what decoding token by token gives."""
+    return {"logits at each step": _decoded(code, batches)["logits at each step"]}
+
+
+def _projected(code: Callable, batches: _Batches) -> dict:
+    """Return how many keys and values decoding token by token makes."""
+    found = _decoded(code, batches)
+    del found["logits at each step"]
+    return found
+
+
+def _decoded(code: Callable, batches: _Batches) -> dict:
     """Decode one batch after the other, token by token; each has an empty cache at first."""
     decoder = _twin(_trained_decoder())
     layers = list(decoder.layers)
     own = _Counter(*(part for layer in layers for part in (layer.key, layer.value)))
     cross = _Counter(*(part for layer in layers for part in (layer.cross_key, layer.cross_value)))
-    logits = []
+    logits: list[Tensor] = []
     with torch.no_grad():
         for tokens, memory in zip(batches.sentences, batches.memories, strict=True):
             cache: dict = {}
@@ -69,7 +81,9 @@ def _step_by_step(code: Callable, batches: _Batches) -> dict:
     }
 
 
-def _cache_case(looks_at: str, *lengths: tuple[int, int]) -> Case:
+def _cache_case(
+    looks_at: str, *lengths: tuple[int, int], observe: Callable = _step_by_step
+) -> Case:
     """Return a case with batches of (target, source) tokens, one after the other.
 
     All hold two sentences, so that what a global variable keeps of another batch fits in shape
@@ -82,7 +96,7 @@ def _cache_case(looks_at: str, *lengths: tuple[int, int]) -> Case:
     memories = [vectors(2, source, 8, seed=number) for number, (_, source) in enumerate(lengths)]
     return Case(
         (_Batches(sentences, memories),),
-        observe=_step_by_step,
+        observe=observe,
         looks_at=looks_at,
         written="(decoder, token, memory, cache)",
     )
@@ -93,6 +107,9 @@ def _cache_case(looks_at: str, *lengths: tuple[int, int]) -> Case:
         _cache_case("sentences of 2 tokens", (2, 3)),
         _cache_case("sentences of 3 tokens", (3, 4)),
         _cache_case("sentences of 2 tokens, then others of 3 with a new cache", (2, 4), (3, 5)),
+        _cache_case(
+            "the numbers of keys and values that are made", (2, 4), (3, 5), observe=_projected
+        ),
     ],
     hints=[
         "Read `forward` of the decoder and ask of each line: which of its numbers does the newest "
@@ -141,6 +158,87 @@ cached_step.mistake(
     change="Read the position first, which is 0 for the first token, and count the token then.",
 )
 cached_step.mistake(
+    "the memory's keys and values are made at every step",
+    edits=[("if cross not in cache", "if True")],
+    observed="The logits are right, but the memory is projected again for each token. It never "
+    "changes.",
+    change="Make them at the first step, store them, and use the stored ones from then on.",
+)
+cached_step.mistake(
+    "the newest token sees only itself",
+    edits=[("layer.query(x), key, value)", "layer.query(x), key[:, -1:], value[:, -1:])")],
+    observed="The first step is right; from the second on, the earlier tokens have no effect.",
+    change="Attend to all stored keys and values, not to the new ones alone.",
+)
+cached_step.mistake(
+    "the newest token does not see itself",
+    edits=[
+        (
+            "layer.query(x), key, value)",
+            "layer.query(x), *(part[:, : max(part.shape[1] - 1, 1)] for part in (key, value)))",
+        )
+    ],
+    observed="The first step is right; from the second on, the token's own key is missing.",
+    change="Append the new key and value first, then attend to all of them.",
+)
+cached_step.mistake(
+    "all layers share both caches",
+    edits=[('("self", number)', '("self", 0)'), ('("cross", number)', '("cross", 0)')],
+    observed="Even the first step is wrong: the second layer finds keys and values of the first, "
+    "of the target and of the memory.",
+    change='Store under names with the layer\'s number, such as `cache["self", number]`.',
+)
+cached_step.mistake(
+    "all layers share one cache of the target",
+    edits=[('("self", number)', '("self", 0)')],
+    observed="Even the first step is wrong: the second layer finds the keys of the first.",
+    change='Store under a name with the layer\'s number: `cache["self", number]`.',
+)
+cached_step.mistake(
+    "only the token just before is remembered",
+    edits=[("old_value = cache[own]", "old_value = (part[:, -1:] for part in cache[own])")],
+    observed="The first two steps are right; from the third on, older tokens are missing: the "
+    "cache is replaced by the newest key and value instead of growing.",
+    change="Store the joined keys and values, not the new ones.",
+)
+cached_step.mistake(
+    "an axis of length 1 is left over",
+    edits=[("decoder.output(x)[:, -1]", "decoder.output(x)")],
+    observed="The logits of a step have shape [B, 1, V]; [B, V] is wanted.",
+    change="Take the only position: `decoder.output(x)[:, -1]`.",
+)
+cached_step.mistake(
+    "the residual connections are missing",
+    edits=[
+        ("x = x + model.fused_attention(layer.query", "x = model.fused_attention(layer.query"),
+        ("x = x + model.fused_attention(layer.cross", "x = model.fused_attention(layer.cross"),
+        ("x = x + layer.feed_forward", "x = layer.feed_forward"),
+    ],
+    observed="Even the first step is wrong: each part replaces the vector instead of adding to it.",
+    change="Write `x = x + ...` three times, as `forward` of the decoder does.",
+)
+cached_step.mistake(
+    "nothing goes around the self-attention",
+    edits=[
+        ("x + model.fused_attention(layer.query(x)", "model.fused_attention(layer.query(x)"),
+    ],
+    observed="Even the first step is wrong: of the token's own vector only its value is left.",
+    change="Add it: `x = x + model.fused_attention(layer.query(x), key, value)`.",
+)
+cached_step.mistake(
+    "the target's keys and values are made again at every step",
+    edits=[
+        ("key, value = layer.key(x), layer.value(x)", "key = value = x"),
+        (
+            "cache[own] = key, value\n",
+            "cache[own] = key, value\n        key, value = layer.key(key), layer.value(value)\n",
+        ),
+    ],
+    observed="The logits are right, but all tokens so far are projected at each step: the vectors "
+    "are stored instead of their keys and values.",
+    change="Store keys and values, and project only the newest token.",
+)
+cached_step.mistake(
     "positions are one too low",
     edits=[("embed(token, position)", "embed(token, max(position - 1, 0))")],
     observed="The first two steps both use position 0; from the second on all is wrong.",
@@ -181,46 +279,6 @@ cached_step.mistake(
     change="Make the values with `layer.value(x)`.",
 )
 cached_step.mistake(
-    "the residual connections are missing",
-    edits=[
-        ("x = x + model.fused_attention(layer.query", "x = model.fused_attention(layer.query"),
-        ("x = x + model.fused_attention(layer.cross", "x = model.fused_attention(layer.cross"),
-        ("x = x + layer.feed_forward", "x = layer.feed_forward"),
-    ],
-    observed="Even the first step is wrong: each part replaces the vector instead of adding to it.",
-    change="Write `x = x + ...` three times, as `forward` of the decoder does.",
-)
-cached_step.mistake(
-    "the newest token sees only itself",
-    edits=[("layer.query(x), key, value)", "layer.query(x), key[:, -1:], value[:, -1:])")],
-    observed="The first step is right; from the second on, the earlier tokens have no effect.",
-    change="Attend to all stored keys and values, not to the new ones alone.",
-)
-cached_step.mistake(
-    "the newest token does not see itself",
-    edits=[
-        (
-            "layer.query(x), key, value)",
-            "layer.query(x), *(part[:, : max(part.shape[1] - 1, 1)] for part in (key, value)))",
-        )
-    ],
-    observed="The first step is right; from the second on, the token's own key is missing.",
-    change="Append the new key and value first, then attend to all of them.",
-)
-cached_step.mistake(
-    "only the token just before is remembered",
-    edits=[("old_value = cache[own]", "old_value = (part[:, -1:] for part in cache[own])")],
-    observed="The first two steps are right; from the third on, older tokens are missing: the "
-    "cache is replaced by the newest key and value instead of growing.",
-    change="Store the joined keys and values, not the new ones.",
-)
-cached_step.mistake(
-    "all layers share one cache of the target",
-    edits=[('("self", number)', '("self", 0)')],
-    observed="Even the first step is wrong: the second layer finds the keys of the first.",
-    change='Store under a name with the layer\'s number: `cache["self", number]`.',
-)
-cached_step.mistake(
     "all layers share the keys and values of the memory",
     edits=[('("cross", number)', '("cross", 0)')],
     observed="Even the first step is wrong: the second layer attends with the first one's "
@@ -229,38 +287,11 @@ cached_step.mistake(
     "name with the layer's number.",
 )
 cached_step.mistake(
-    "all layers share both caches",
-    edits=[('("self", number)', '("self", 0)'), ('("cross", number)', '("cross", 0)')],
-    observed="Even the first step is wrong: the second layer finds keys and values of the first, "
-    "of the target and of the memory.",
-    change='Store under names with the layer\'s number, such as `cache["self", number]`.',
-)
-cached_step.mistake(
     "target and memory share one cache",
     edits=[('("self", number)', '("cross", number)')],
     observed="Even the first step is wrong: cross-attention finds the keys of the target under the "
     "same name.",
     change="Use two names for each layer, one for the target and one for the memory.",
-)
-cached_step.mistake(
-    "the memory's keys and values are made at every step",
-    edits=[("if cross not in cache", "if True")],
-    observed="The logits are right, but the memory is projected again for each token. It never "
-    "changes.",
-    change="Make them at the first step, store them, and use the stored ones from then on.",
-)
-cached_step.mistake(
-    "the target's keys and values are made again at every step",
-    edits=[
-        ("key, value = layer.key(x), layer.value(x)", "key = value = x"),
-        (
-            "cache[own] = key, value\n",
-            "cache[own] = key, value\n        key, value = layer.key(key), layer.value(value)\n",
-        ),
-    ],
-    observed="The logits are right, but all tokens so far are projected at each step: the vectors "
-    "are stored instead of their keys and values.",
-    change="Store keys and values, and project only the newest token.",
 )
 
 
@@ -324,12 +355,6 @@ cached_step.mistake(
     observed="The first step is right; then the stored keys look like those of other sentences, "
     "until shapes no longer fit.",
     change="Join along the tokens: `torch.cat([old, new], dim=1)` for shape [B, tokens, d_model].",
-)
-cached_step.mistake(
-    "an axis of length 1 is left over",
-    edits=[("decoder.output(x)[:, -1]", "decoder.output(x)")],
-    observed="The logits of a step have shape [B, 1, V]; [B, V] is wanted.",
-    change="Take the only position: `decoder.output(x)[:, -1]`.",
 )
 cached_step.mistake(
     "probabilities are returned instead of logits",
@@ -419,17 +444,39 @@ cached_step.mistake(
     change="Add it: `x = x + model.fused_attention(layer.cross_query(x), ...)`.",
 )
 cached_step.mistake(
-    "nothing goes around the self-attention",
-    edits=[
-        ("x + model.fused_attention(layer.query(x)", "model.fused_attention(layer.query(x)"),
-    ],
-    observed="Even the first step is wrong: of the token's own vector only its value is left.",
-    change="Add it: `x = x + model.fused_attention(layer.query(x), key, value)`.",
-)
-cached_step.mistake(
     "self-attention is left out",
     edits=[("        x = x + model.fused_attention(layer.query(x), key, value)\n", "")],
     observed="Even the first step is wrong: keys and values are stored, and nobody looks at them.",
     change="Add the result of self-attention: `x = x + model.fused_attention(layer.query(x), key, "
     "value)`.",
+)
+cached_step.mistake(
+    "positions are one too high from the second token on",
+    edits=[("embed(token, position)", "embed(token, position + (position > 0))")],
+    observed="The first step is right; the second token gets position 2.",
+    change="The position is the number of tokens before this one, without `+ 1`.",
+)
+_FEED_FORWARD = "        x = x + layer.feed_forward(x)\n"
+_CROSS = (
+    "        if cross not in cache:\n"
+    "            cache[cross] = layer.cross_key(memory), layer.cross_value(memory)\n"
+    "        x = x + model.fused_attention(layer.cross_query(x), *cache[cross])\n"
+)
+cached_step.mistake(
+    "the feed-forward network comes before cross-attention",
+    edits=[
+        (_FEED_FORWARD, ""),
+        ("        if cross not in cache", f"{_FEED_FORWARD}        if cross not in cache"),
+    ],
+    observed="Even the first step is wrong: the parts of a layer are right, their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
+)
+cached_step.mistake(
+    "cross-attention comes before self-attention",
+    edits=[
+        (_CROSS, ""),
+        ("        key, value = layer.key(x)", f"{_CROSS}        key, value = layer.key(x)"),
+    ],
+    observed="Even the first step is wrong: the parts of a layer are right, their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
 )

@@ -56,21 +56,28 @@ class _Interpreter(nn.Module):
 
 def _translated(code: Callable, config: SimpleNamespace, *arguments: Any) -> dict:
     """Translate with the interpreter, which begins in training mode, as every module does."""
+    return {"tokens": code(_Interpreter(config.pad_id), *arguments)}
+
+
+def _how(code: Callable, config: SimpleNamespace, *arguments: Any) -> dict:
+    """Look at how the network is called."""
     network = _Interpreter(config.pad_id)
-    tokens = code(network, *arguments)
+    code(network, *arguments)
     return {
-        "tokens": tokens,
         "calls of encode": network.calls_of_encode,
         "dropout on": network.dropout_was_on,
         "gradients on": network.gradients_were_on,
     }
 
 
-def _greedy_case(rows: list[list[int]], pad: int, max_length: int) -> Case:
+def _greedy_case(
+    rows: list[list[int]], pad: int, max_length: int, observe: Callable = _translated
+) -> Case:
     batch = f"source_ids of shape [{len(rows)}, {len(rows[0])}]"
     return Case(
         (SimpleNamespace(pad_id=pad), torch.tensor(rows), BOS, EOS, max_length),
-        observe=_translated,
+        observe=observe,
+        looks_at="how the network is called" if observe is _how else "",
         written=f"(network, {batch}, bos={BOS}, eos={EOS}, max_length={max_length})",
     )
 
@@ -92,6 +99,7 @@ def _nothing_after_the_end(value: dict, case: Case) -> bool:
         _greedy_case([[9, 4, 3, 6, 2], [4, 5, 2, 8, 8]], pad=8, max_length=7),
         _greedy_case([[5, 8, 4, 4, 6, 2], [3, 2, 0, 0, 0, 0]], pad=0, max_length=3),
         _greedy_case([[3, 4, 2], [7, 7, 2]], pad=0, max_length=6),
+        _greedy_case([[3, 4, 2], [7, 7, 2]], pad=0, max_length=6, observe=_how),
     ],
     properties=[
         Property("the begin token is not in the result", _begins_with_a_word),
@@ -125,18 +133,78 @@ def greedy(network: nn.Module, source_ids: Tensor, bos: int, eos: int, max_lengt
 
 
 greedy.mistake(
-    "the next token is read at the first position",
-    edits=[("source_ids)[:, -1]", "source_ids)[:, 0]")],
-    observed="The first token comes out again and again: position 0 always scores the token after "
-    "`bos`.",
-    change="Read the last position, `logits[:, -1]`.",
-)
-greedy.mistake(
     "tokens follow the end of a sentence",
     edits=[(".masked_fill(ended, network.config.pad_id)", "")],
     observed="A short row goes on with words after `eos` while a longer one is still being "
     "translated.",
     change="Fill rows that have ended: `token.masked_fill(ended, network.config.pad_id)`.",
+)
+greedy.mistake(
+    "the begin token is in the result",
+    edits=[("target[:, 1:]", "target")],
+    observed="Every row begins with `bos`.",
+    change="Return `target[:, 1:]`.",
+)
+greedy.mistake(
+    "dropout is on and gradients are recorded",
+    edits=[("model.evaluating(network)", "torch.enable_grad()")],
+    observed="The tokens are right here, where the network has no dropout. A real one would give "
+    "another translation at every call, and keep each pass in memory.",
+    change="Write `with model.evaluating(network):` around the loop.",
+)
+greedy.mistake(
+    "dropout is on",
+    edits=[("model.evaluating(network)", "torch.no_grad()")],
+    observed="The network is in training mode while you decode, so that a real one gives another "
+    "translation at every call.",
+    change="Write `with model.evaluating(network):` around the loop, or call `network.eval()`.",
+)
+greedy.mistake(
+    "`max_length` counts the begin token",
+    edits=[("range(max_length)", "range(max_length - 1)")],
+    observed="A sentence that is cut off has one token less than `max_length`.",
+    change="Run the loop `max_length` times: it counts produced tokens.",
+)
+greedy.mistake(
+    "the end token itself is replaced by padding",
+    edits=[("token[:, None]", "token.masked_fill(token == eos, network.config.pad_id)[:, None]")],
+    observed="No row shows whether it ended by itself or `max_length` cut it off.",
+    change="Mark a row as ended only after its `eos` has been appended.",
+)
+greedy.mistake(
+    "the source is encoded again for each token",
+    edits=[("memory, source_ids)", "network.encode(source_ids), source_ids)")],
+    observed="The tokens are right, but `encode` is called once more for each of them.",
+    change="Call `network.encode` once, before the loop, and call `network.decode` in it.",
+)
+greedy.mistake(
+    "the source is encoded again for each token, and only there",
+    edits=[
+        ("        memory = network.encode(source_ids)\n", ""),
+        ("memory, source_ids)", "network.encode(source_ids), source_ids)"),
+    ],
+    observed="The tokens are right, but `encode` is called once for each of them.",
+    change="Move `network.encode` in front of the loop; `network(source_ids, target)` encodes too.",
+)
+greedy.mistake(
+    "the decoder reads only the newest token",
+    edits=[("decode(target,", "decode(target[:, -1:],")],
+    observed="The first word is right. From then on the network believes that it is at the first "
+    "position: without a cache it needs the whole target so far.",
+    change="Give `network.decode` all tokens, `bos` included.",
+)
+greedy.mistake(
+    "ended rows are filled with 0",
+    edits=[("network.config.pad_id", "0")],
+    observed="With a network whose padding is 8, short rows end in 0, an ordinary token.",
+    change="Fill with `network.config.pad_id`.",
+)
+greedy.mistake(
+    "the next token is read at the first position",
+    edits=[("source_ids)[:, -1]", "source_ids)[:, 0]")],
+    observed="The first token comes out again and again: position 0 always scores the token after "
+    "`bos`.",
+    change="Read the last position, `logits[:, -1]`.",
 )
 greedy.mistake(
     "the end token stops nothing",
@@ -191,21 +259,9 @@ greedy.mistake(
     change="Ask what is known of all steps: `ended.all()`.",
 )
 greedy.mistake(
-    "the end token itself is replaced by padding",
-    edits=[("token[:, None]", "token.masked_fill(token == eos, network.config.pad_id)[:, None]")],
-    observed="No row shows whether it ended by itself or `max_length` cut it off.",
-    change="Mark a row as ended only after its `eos` has been appended.",
-)
-greedy.mistake(
     "ended rows are filled with the end token",
     edits=[("network.config.pad_id", "eos")],
     observed="Short rows end in `eos`, `eos`, `eos`.",
-    change="Fill with `network.config.pad_id`.",
-)
-greedy.mistake(
-    "ended rows are filled with 0",
-    edits=[("network.config.pad_id", "0")],
-    observed="With a network whose padding is 8, short rows end in 0, an ordinary token.",
     change="Fill with `network.config.pad_id`.",
 )
 greedy.mistake(
@@ -222,47 +278,11 @@ greedy.mistake(
     change="Begin with `bos`.",
 )
 greedy.mistake(
-    "the decoder reads only the newest token",
-    edits=[("decode(target,", "decode(target[:, -1:],")],
-    observed="The first word is right. From then on the network believes that it is at the first "
-    "position: without a cache it needs the whole target so far.",
-    change="Give `network.decode` all tokens, `bos` included.",
-)
-greedy.mistake(
-    "the source is encoded again for each token",
-    edits=[("memory, source_ids)", "network.encode(source_ids), source_ids)")],
-    observed="The tokens are right, but `encode` is called once more for each of them.",
-    change="Call `network.encode` once, before the loop, and call `network.decode` in it.",
-)
-greedy.mistake(
-    "the source is encoded again for each token, and only there",
-    edits=[
-        ("        memory = network.encode(source_ids)\n", ""),
-        ("memory, source_ids)", "network.encode(source_ids), source_ids)"),
-    ],
-    observed="The tokens are right, but `encode` is called once for each of them.",
-    change="Move `network.encode` in front of the loop; `network(source_ids, target)` encodes too.",
-)
-greedy.mistake(
-    "dropout is on",
-    edits=[("model.evaluating(network)", "torch.no_grad()")],
-    observed="The network is in training mode while you decode, so that a real one gives another "
-    "translation at every call.",
-    change="Write `with model.evaluating(network):` around the loop, or call `network.eval()`.",
-)
-greedy.mistake(
     "gradients are recorded",
     edits=[("with model.evaluating(network)", "network.eval()\n    with torch.enable_grad()")],
     observed="The tokens are right, but each pass keeps its autograd graph in memory.",
     change="Write `with model.evaluating(network):` around the loop: it is `network.eval()` "
     "and `torch.no_grad()` in one.",
-)
-greedy.mistake(
-    "dropout is on and gradients are recorded",
-    edits=[("model.evaluating(network)", "torch.enable_grad()")],
-    observed="The tokens are right here, where the network has no dropout. A real one would give "
-    "another translation at every call, and keep each pass in memory.",
-    change="Write `with model.evaluating(network):` around the loop.",
 )
 greedy.mistake(
     "the whole network is called for each token, as in training",
@@ -274,18 +294,6 @@ greedy.mistake(
     observed="The source is encoded once for each token, with dropout on and gradients recorded.",
     change="Write `with model.evaluating(network):` around all of it. Call `network.encode` "
     "once, before the loop, and `network.decode` in it.",
-)
-greedy.mistake(
-    "the begin token is in the result",
-    edits=[("target[:, 1:]", "target")],
-    observed="Every row begins with `bos`.",
-    change="Return `target[:, 1:]`.",
-)
-greedy.mistake(
-    "`max_length` counts the begin token",
-    edits=[("range(max_length)", "range(max_length - 1)")],
-    observed="A sentence that is cut off has one token less than `max_length`.",
-    change="Run the loop `max_length` times: it counts produced tokens.",
 )
 greedy.mistake(
     "one token more than `max_length`",

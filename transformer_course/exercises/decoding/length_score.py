@@ -103,6 +103,19 @@ length_score.mistake(
     change="Use `((5 + length) / 6) ** alpha`.",
 )
 length_score.mistake(
+    "`alpha` is a factor, and 0 changes nothing",
+    edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6 * alpha or 1)")],
+    observed="With `alpha=0.6` the penalty is 0.6 times that of `alpha=1`; it should be a power "
+    "of it.",
+    change="Use `((5 + length) / 6) ** alpha`, which is 1 for `alpha=0` by itself.",
+)
+length_score.mistake(
+    "the condition is the wrong way round",
+    edits=[("if alpha is None", "if alpha is not None")],
+    observed="With a number for `alpha` the mean comes out, and None is used as an exponent.",
+    change="Ask `if alpha is None` for the mean, and take GNMT's penalty otherwise.",
+)
+length_score.mistake(
     "`alpha` is not used",
     edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6)")],
     observed="All values of `alpha` give the score of `alpha=1`.",
@@ -250,4 +263,13 @@ length_score.mistake(
     ],
     observed="The mean is right. A penalty of 1 should change nothing; yours takes 1 off.",
     change="Divide the log-probability by the penalty.",
+)
+length_score.mistake(
+    "with a number for `alpha` it is the mean, and without one GNMT's score for 0.6",
+    edits=[
+        ("if alpha is None", "if alpha is not None"),
+        ("** alpha", "** 0.6"),
+    ],
+    observed="The two cases have changed places: `alpha=None` gives GNMT's score.",
+    change="Ask `if alpha is None` for the mean, and take GNMT's penalty otherwise.",
 )

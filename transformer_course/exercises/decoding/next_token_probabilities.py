@@ -172,6 +172,20 @@ next_token_probabilities.mistake(
     change="Keep a threshold for each row: `.values[:, -1:]`.",
 )
 next_token_probabilities.mistake(
+    "the lowest of all rows' limits counts for all rows",
+    edits=[(".values[:, -1:]", ".values.min()")],
+    observed="One threshold for all rows, that of the row with the lowest one: the others keep "
+    "more than `top_k` tokens.",
+    change="Keep a threshold for each row: `.values[:, -1:]`.",
+)
+next_token_probabilities.mistake(
+    "the k-th largest logits have lost their axis",
+    edits=[(".values[:, -1:]", ".values[:, -1]")],
+    observed="`values[:, -1]` has shape (batch), and is laid along the words: it does not fit, or "
+    "each word gets the threshold of another row.",
+    change="Keep the axis: `.values[:, -1:]`.",
+)
+next_token_probabilities.mistake(
     "the nucleus stays below `top_p`",
     edits=[("ordered.cumsum(dim=-1) - ordered", "ordered.cumsum(dim=-1)")],
     observed="With `top_p=0.7` only tokens that sum to less than 0.7 are left; with 0.2 none at "
@@ -238,8 +252,9 @@ next_token_probabilities.mistake(
 next_token_probabilities.mistake(
     "the nucleus is measured before top-k has taken effect",
     edits=[
-        ("logits / temperature", "logits / temperature\n    logits = logits.log_softmax(dim=-1)"),
-        ("logits.softmax(dim=-1)", "logits.exp()"),
+        ("logits / temperature", "logits / temperature\n    full = logits.softmax(dim=-1)"),
+        ("= probabilities.sort", "= full.sort"),
+        ("ordered = ordered * (", "ordered = probabilities.gather(-1, places) * ("),
     ],
     observed="Each filter is right alone. With both, your nucleus sums up probabilities of the "
     "whole vocabulary, and so needs more tokens to reach `top_p`.",
@@ -370,4 +385,28 @@ next_token_probabilities.mistake(
     observed="What is left out is minus infinity, rightly, and what is left are logits: the "
     "softmax is missing at the end.",
     change="Return probabilities that sum to 1: take the softmax of what is left.",
+)
+next_token_probabilities.mistake(
+    "what the nucleus leaves is divided by the sum over the whole batch",
+    edits=[
+        (
+            "probabilities / probabilities.sum(dim=-1, keepdim=True)",
+            "probabilities / (1 if top_p is None else probabilities.sum())",
+        )
+    ],
+    observed="With a nucleus the numbers of all rows together sum to 1; each row should.",
+    change="Divide each row by its own sum: `p.sum(dim=-1, keepdim=True)`.",
+)
+next_token_probabilities.mistake(
+    "everything is divided by the sum over the whole batch",
+    edits=[("probabilities.sum(dim=-1, keepdim=True)", "probabilities.sum()")],
+    observed="The numbers of all rows together sum to 1; each row should.",
+    change="Divide each row by its own sum: `p.sum(dim=-1, keepdim=True)`.",
+)
+next_token_probabilities.mistake(
+    "the sums of the rows have lost their axis",
+    edits=[("sum(dim=-1, keepdim=True)", "sum(dim=-1)")],
+    observed="The sums have shape (batch), and are laid along the words: they do not fit, or each "
+    "word is divided by the sum of another row.",
+    change="Keep the axis: `p.sum(dim=-1, keepdim=True)`.",
 )

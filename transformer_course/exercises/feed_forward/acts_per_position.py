@@ -173,6 +173,12 @@ def _moves_itself(layer: Callable, x: Tensor, position: int) -> bool:
     return not torch.allclose(layer(_changed(x, position))[:, position], layer(x)[:, position])
 
 
+def _how_many_move(layer: Callable, x: Tensor, position: int) -> int:
+    """Count the positions whose output differs if this one's input is another."""
+    moved = (layer(_changed(x, position)) - layer(x)).abs().sum(dim=(0, 2)) > 1e-5
+    return int(moved.sum())
+
+
 def _and_changes(x: Tensor, answer: bool) -> bool:
     x += 1
     return answer
@@ -373,6 +379,46 @@ acts_per_position.mistake(
     observed="The mean over the positions so far passes your test, and so does a positional "
     "encoding: a prefix shows only whether later positions matter.",
     change="Give the layer each position alone: `layer(x[:, [i]])`.",
+)
+acts_per_position.mistake(
+    "only the ends of the sentence are tried: earlier positions are cut off, later ones stay",
+    edits=[
+        ("x[:, [position]]", "x[:, position:]"),
+        ("together[:, [position]]", "together[:, position:]"),
+    ],
+    observed="A layer that adds the next position to each passes your test: a rest of the sentence "
+    "shows only whether earlier positions matter.",
+    change="Give the layer each position alone: `layer(x[:, [i]])`.",
+)
+acts_per_position.mistake(
+    "it is counted how many outputs change, not looked at which",
+    edits=[
+        (
+            "torch.allclose(layer(x[:, [position]]), together[:, [position]], atol=1e-5)",
+            "_how_many_move(layer, x, position) == 1",
+        )
+    ],
+    observed="A layer that swaps the first two positions passes your test: one output changes for "
+    "each input, but at another place.",
+    change="Look at the other positions: their output must stay. Then also test that all positions "
+    "are treated alike.",
+)
+acts_per_position.mistake(
+    "True and False are swapped inside the loop: one position that agrees is enough to fail",
+    edits=[("return all(", "return not any(")],
+    observed="The feed-forward network fails your test and self-attention passes.",
+    change="Return False where the two outputs differ, and True after the loop: `if not "
+    "torch.allclose(...)`.",
+)
+acts_per_position.mistake(
+    "differences with opposite signs cancel out",
+    edits=[
+        ("layer(x[:, [position]])", "layer(x[:, [position]]).mean(dim=-1)"),
+        ("together[:, [position]]", "together[:, [position]].mean(dim=-1)"),
+    ],
+    observed="Self-attention with a layer norm after it passes your test: normalised numbers "
+    "always sum to 0, so their mean never differs.",
+    change="Compare all numbers: `torch.allclose`, or the largest absolute difference.",
 )
 acts_per_position.mistake(
     "the output is required to change at the changed position",

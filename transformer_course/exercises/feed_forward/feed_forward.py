@@ -137,6 +137,21 @@ FeedForward.mistake(
     "`nn.Linear(d_model, d_ff)` expands.",
 )
 FeedForward.mistake(
+    "the names of the two layers have changed places",
+    edits=[
+        ("Linear(d_model, d_ff)", "Linear(d_ff, d_model)"),
+        ("Linear(d_ff, d_model)", "Linear(d_model, d_ff)"),
+        (
+            "return self.contract(",
+            'self = type("", (), {"expand": self.contract, "contract": self.expand})\n'
+            "        return self.contract(",
+        ),
+    ],
+    observed="The layer named `contract` leads from d_model to d_ff, and the one named `expand` "
+    "back.",
+    change="Call the first one `expand`, as it makes vectors wider, and the second one `contract`.",
+)
+FeedForward.mistake(
     "it contracts first",
     edits=[("self.contract(self", "self.expand(self"), ("self.expand(x)", "self.contract(x)")],
     observed="`contract` wants d_ff features and gets x, which has d_model.",
@@ -209,6 +224,12 @@ FeedForward.mistake(
     edits=[("super().__init__()", "super().__init__()\n        d_ff = 4 * d_model")],
     observed="The argument `d_ff` has no influence on the shapes of your weights.",
     change="Use `d_ff`; four times d_model is what the paper chose for it.",
+)
+FeedForward.mistake(
+    "the width in between is always 2048, as in the paper",
+    edits=[("super().__init__()", "super().__init__()\n        d_ff = 2048")],
+    observed="The argument `d_ff` has no influence on the shapes of your weights.",
+    change="Use `d_ff`: `nn.Linear(d_model, d_ff)` and `nn.Linear(d_ff, d_model)`.",
 )
 FeedForward.mistake(
     "nothing is expanded: the width in between is d_model",
@@ -324,4 +345,44 @@ FeedForward.mistake(
 )
 FeedForward.shares(
     softmax, "no gradient passes", edits=[("expand(x).relu())", "expand(x).relu()).detach()")]
+)
+FeedForward.mistake(
+    "the ReLU is squared",
+    edits=[("relu()", "relu().square()")],
+    observed="The hidden numbers grow with the square of x: twice as large an x gives four times "
+    "as much, apart from biases.",
+    change="Use `.relu()` as it is.",
+)
+FeedForward.mistake(
+    "the absolute value is taken instead of ReLU",
+    edits=[("relu()", "abs()")],
+    observed="Negative numbers in between become positive; they should become 0.",
+    change="Use `.relu()`: negative numbers become 0.",
+)
+FeedForward.mistake(
+    "the activation is ELU instead of ReLU",
+    edits=[("(self.expand(x).relu()", "(nn.functional.elu(self.expand(x))")],
+    observed="Negative numbers in between become numbers down to -1; they should become 0.",
+    change="Use `.relu()`.",
+)
+FeedForward.mistake(
+    "the activation is softplus instead of ReLU",
+    edits=[("(self.expand(x).relu()", "(nn.functional.softplus(self.expand(x))")],
+    observed="Every hidden number is above 0; negative ones should become 0.",
+    change="Use `.relu()`.",
+)
+FeedForward.mistake(
+    "each vector of x is normalised first",
+    edits=[("self.expand(x)", "self.expand(nn.functional.layer_norm(x, x.shape[-1:]))")],
+    observed="Vectors that differ only in length get the same output.",
+    change="Expand x as it is; lesson 5 puts a norm around this network.",
+)
+FeedForward.mistake(
+    "the second layer is not its own: the first one's weights are used transposed",
+    edits=[
+        ("return self.contract(", "return ("),
+        (".relu())", ".relu()) @ self.expand.weight + self.contract.bias"),
+    ],
+    observed="`contract.weight` has no influence.",
+    change="Return `self.contract(...)` of what the ReLU leaves.",
 )

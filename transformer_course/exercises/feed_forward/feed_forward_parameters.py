@@ -75,6 +75,21 @@ feed_forward_parameters.mistake(
     change="Both layers have d_model * d_ff weights: one to expand, one to contract.",
 )
 feed_forward_parameters.mistake(
+    "only the weights of one layer are counted",
+    edits=[("return expand + contract", "return d_model * d_ff")],
+    observed="At 512 and 2048 you count 1 048 576 instead of 2 099 712.",
+    change="Add the layer that contracts, which has as many weights, and both biases.",
+)
+feed_forward_parameters.mistake(
+    "there is one bias for the whole network",
+    edits=[
+        ("d_model * d_ff + d_ff", "d_model * d_ff"),
+        ("d_ff * d_model + d_model", "d_ff * d_model + 1"),
+    ],
+    observed="You count 1 bias; each layer has one for every feature that comes out.",
+    change="Add d_ff and d_model, not 1.",
+)
+feed_forward_parameters.mistake(
     "only the first layer is counted",
     edits=[("return expand + contract", "return d_model * d_ff + d_ff")],
     observed="At 512 and 2048 you count 1 050 624 instead of 2 099 712.",
@@ -175,4 +190,31 @@ feed_forward_parameters.mistake(
     edits=[("return expand + contract", "return contract")],
     observed="At 512 and 2048 you count 1 049 088 instead of 2 099 712.",
     change="Add the layer that expands: d_model * d_ff weights and d_ff biases.",
+)
+feed_forward_parameters.mistake(
+    "a third layer is counted, with its bias, as in a gated network",
+    edits=[("return expand", "return d_model * d_ff + d_ff + expand")],
+    observed="You count d_model * d_ff + d_ff too many.",
+    change="This network has two layers: one to expand, one to contract.",
+)
+feed_forward_parameters.mistake(
+    "only the biases are counted",
+    edits=[("return expand + contract", "return d_ff + d_model")],
+    observed="At 512 and 2048 you count 2560; there are two million.",
+    change="A matrix that leads from d_model to d_ff features holds d_model * d_ff numbers; there "
+    "are two of them.",
+)
+feed_forward_parameters.mistake(
+    "both widths grow by 1 in each layer",
+    edits=[("return expand + contract", "return 2 * (d_model + 1) * (d_ff + 1)")],
+    observed="At 512 and 2048 you count 2 102 274 instead of 2 099 712.",
+    change="A bias adds one number for each feature that comes out: (d_model + 1) * d_ff in the "
+    "first layer, (d_ff + 1) * d_model in the second.",
+)
+feed_forward_parameters.mistake(
+    "both widths grow by 1, and one layer is counted",
+    edits=[("return expand + contract", "return (d_model + 1) * (d_ff + 1)")],
+    observed="At 512 and 2048 you count 1 051 137 instead of 2 099 712.",
+    change="A bias adds one number for each feature that comes out: (d_model + 1) * d_ff in the "
+    "first layer, (d_ff + 1) * d_model in the second. Add the two.",
 )

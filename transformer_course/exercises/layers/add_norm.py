@@ -97,6 +97,71 @@ add_norm.mistake(
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
 )
 add_norm.mistake(
+    "the residual connection is missing",
+    edits=[
+        ("x + sublayer(norm(x))", "sublayer(norm(x))"),
+        ("norm(x + sublayer(x))", "norm(sublayer(x))"),
+    ],
+    observed="`x` reaches the result only through the sub-layer: where that returns zeros, "
+    "nothing of `x` is left.",
+    change="Add `x` to what the sub-layer returns.",
+)
+add_norm.mistake(
+    "pre-norm: the normalised x is added, not x",
+    edits=[("x + sublayer(norm(x))", "norm(x) + sublayer(norm(x))")],
+    observed="With norm_first=True and a sub-layer that returns zeros, `norm(x)` comes out: "
+    "the residual stream is normalised at every step.",
+    change="Normalise only what the sub-layer reads: `x + sublayer(norm(x))`.",
+)
+add_norm.mistake(
+    "pre-norm: the sub-layer's output is normalised, not its input",
+    edits=[("sublayer(norm(x))", "norm(sublayer(x))")],
+    observed="With norm_first=True the sub-layer reads `x` as it is, and `norm` acts on what it "
+    "returns.",
+    change="Call `norm` first and the sub-layer on its result: `sublayer(norm(x))`.",
+)
+add_norm.mistake(
+    "pre-norm: the residual connection is missing",
+    edits=[("x + sublayer(norm(x))", "sublayer(norm(x))")],
+    observed="norm_first=False is right; norm_first=True gives `sublayer(norm(x))` without `x`.",
+    change="Add `x`: `x + sublayer(norm(x))`.",
+)
+add_norm.mistake(
+    "post-norm: the residual connection is missing",
+    edits=[("norm(x + sublayer(x))", "norm(sublayer(x))")],
+    observed="norm_first=True is right; norm_first=False gives `norm(sublayer(x))` without `x`.",
+    change="Add `x` before the norm: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "post-norm: only the sub-layer's output is normalised",
+    edits=[("return norm(x", "return (x"), ("sublayer(x))", "norm(sublayer(x)))")],
+    observed="With norm_first=False you return `x + norm(sublayer(x))`, which is not normalised.",
+    change="Add first, then normalise the sum: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "post-norm: only x is normalised",
+    edits=[("return norm(x +", "return (norm(x) +")],
+    observed="With norm_first=False you return `norm(x) + sublayer(x)`: the sum is not "
+    "normalised. Is a bracket closed too early?",
+    change="Normalise the whole sum: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "pre-norm: the sum is normalised as well",
+    edits=[
+        ("return x + sublayer(norm", "total = x + sublayer(norm"),
+        ("sublayer(norm(x))", "sublayer(norm(x))\n        return norm(total)"),
+    ],
+    observed="With norm_first=True a sub-layer that returns zeros changes `x`.",
+    change="Leave the sum as it is: `x + sublayer(norm(x))`.",
+)
+add_norm.mistake(
+    "a new layer norm is made",
+    edits=[('or the sum."""', 'or the sum."""\n    norm = nn.LayerNorm(x.shape[-1])')],
+    observed="Your result does not depend on the argument `norm`, which has a gain and a bias; a "
+    "new `nn.LayerNorm` has learned nothing, and holds float32 whatever `x` is.",
+    change="Call `norm`, which is given, instead of `nn.LayerNorm(...)`.",
+)
+add_norm.mistake(
     "always post-norm",
     edits=[("if norm_first", "if False")],
     observed="norm_first=True changes nothing: you normalise the sum, so even a sub-layer that "
@@ -108,16 +173,6 @@ add_norm.mistake(
     edits=[("if norm_first", "if True")],
     observed="norm_first=False changes nothing: the sum is never normalised.",
     change="Without `norm_first`, return `norm(x + sublayer(x))`.",
-)
-add_norm.mistake(
-    "the residual connection is missing",
-    edits=[
-        ("x + sublayer(norm(x))", "sublayer(norm(x))"),
-        ("norm(x + sublayer(x))", "norm(sublayer(x))"),
-    ],
-    observed="`x` reaches the result only through the sub-layer: where that returns zeros, "
-    "nothing of `x` is left.",
-    change="Add `x` to what the sub-layer returns.",
 )
 add_norm.mistake(
     "x is added twice",
@@ -183,59 +238,11 @@ add_norm.mistake(
     change="Return `x + sublayer(norm(x))` if `norm_first`, else `norm(x + sublayer(x))`.",
 )
 add_norm.mistake(
-    "pre-norm: the normalised x is added, not x",
-    edits=[("x + sublayer(norm(x))", "norm(x) + sublayer(norm(x))")],
-    observed="With norm_first=True and a sub-layer that returns zeros, `norm(x)` comes out: "
-    "the residual stream is normalised at every step.",
-    change="Normalise only what the sub-layer reads: `x + sublayer(norm(x))`.",
-)
-add_norm.mistake(
-    "pre-norm: the sub-layer's output is normalised, not its input",
-    edits=[("sublayer(norm(x))", "norm(sublayer(x))")],
-    observed="With norm_first=True the sub-layer reads `x` as it is, and `norm` acts on what it "
-    "returns.",
-    change="Call `norm` first and the sub-layer on its result: `sublayer(norm(x))`.",
-)
-add_norm.mistake(
-    "pre-norm: the sum is normalised as well",
-    edits=[
-        ("return x + sublayer(norm", "total = x + sublayer(norm"),
-        ("sublayer(norm(x))", "sublayer(norm(x))\n        return norm(total)"),
-    ],
-    observed="With norm_first=True a sub-layer that returns zeros changes `x`.",
-    change="Leave the sum as it is: `x + sublayer(norm(x))`.",
-)
-add_norm.mistake(
-    "pre-norm: the residual connection is missing",
-    edits=[("x + sublayer(norm(x))", "sublayer(norm(x))")],
-    observed="norm_first=False is right; norm_first=True gives `sublayer(norm(x))` without `x`.",
-    change="Add `x`: `x + sublayer(norm(x))`.",
-)
-add_norm.mistake(
-    "post-norm: only the sub-layer's output is normalised",
-    edits=[("return norm(x", "return (x"), ("sublayer(x))", "norm(sublayer(x)))")],
-    observed="With norm_first=False you return `x + norm(sublayer(x))`, which is not normalised.",
-    change="Add first, then normalise the sum: `norm(x + sublayer(x))`.",
-)
-add_norm.mistake(
-    "post-norm: only x is normalised",
-    edits=[("return norm(x +", "return (norm(x) +")],
-    observed="With norm_first=False you return `norm(x) + sublayer(x)`: the sum is not "
-    "normalised. Is a bracket closed too early?",
-    change="Normalise the whole sum: `norm(x + sublayer(x))`.",
-)
-add_norm.mistake(
     "post-norm: the sub-layer reads the normalised x",
     edits=[("sublayer(x))", "sublayer(norm(x)))")],
     observed="With norm_first=False the sum is normalised, but what went into the sub-layer was "
     "normalised too.",
     change="Give the sub-layer `x` itself: `norm(x + sublayer(x))`.",
-)
-add_norm.mistake(
-    "post-norm: the residual connection is missing",
-    edits=[("norm(x + sublayer(x))", "norm(sublayer(x))")],
-    observed="norm_first=True is right; norm_first=False gives `norm(sublayer(x))` without `x`.",
-    change="Add `x` before the norm: `norm(x + sublayer(x))`.",
 )
 add_norm.mistake(
     "pre-norm: nothing is normalised",
@@ -259,11 +266,10 @@ add_norm.mistake(
 add_norm.mistake(
     "a norm other than the given one is used",
     edits=[
-        ("sublayer(norm(x))", "sublayer(nn.functional.layer_norm(x, x.shape[-1:]))"),
         (
-            "return norm(x + sublayer(x))",
-            "total = x + sublayer(x)\n    return nn.functional.layer_norm(total, total.shape[-1:])",
-        ),
+            'or the sum."""',
+            'or the sum."""\n    norm = lambda x: nn.functional.layer_norm(x, x.shape[-1:])',
+        )
     ],
     observed="Your result does not depend on the argument `norm`, which has a gain and a bias.",
     change="Call `norm`, which is given, instead of torch's layer norm.",
@@ -306,4 +312,20 @@ add_norm.mistake(
     observed="norm_first=False is right; with norm_first=True the sub-layer runs twice, and the "
     "sum is normalised: after the pre-norm step the post-norm step is done as well.",
     change="Return `x + sublayer(norm(x))` at once, or put the other step under `else`.",
+)
+add_norm.mistake(
+    "post-norm: x is added once more after the norm",
+    edits=[("norm(x + sublayer(x))", "norm(sublayer(x) + x) + x")],
+    observed="With norm_first=False you return `x + norm(x + sublayer(x))`, which is not "
+    "normalised.",
+    change="Leave the second `x +` out: `norm(x + sublayer(x))`.",
+)
+add_norm.mistake(
+    "what the sub-layer returns is subtracted",
+    edits=[
+        ("x + sublayer(norm(x))", "x - sublayer(norm(x))"),
+        ("norm(x + sublayer(x))", "norm(x - sublayer(x))"),
+    ],
+    observed="Where the sub-layer returns 1, the sum is 1 below `x`; it should be 1 above.",
+    change="Add: `x + sublayer(...)`.",
 )

@@ -14,7 +14,14 @@ from transformer_course.exercises.layers.inputs import (
     changed,
     largest_addition,
     masks,
+    only,
 )
+
+_SUBLAYERS = {
+    "self_attention": "self-attention",
+    "cross_attention": "cross-attention",
+    "feed_forward": "feed-forward network",
+}
 
 
 class _TrainedDecoderLayer(Trained, model.DecoderLayer):
@@ -64,6 +71,15 @@ def _what_the_future_changes(
             looks_at=DROPPED_ONCE,
             training=True,
         ),
+        *(
+            Case(
+                (vectors(3, 4, 8), vectors(3, 4, 8, seed=1), *masks(4, 4)),
+                construct=(8, 2, 12, 0.1, True),
+                observe=only(name),
+                looks_at=f"the result where only the {words} returns anything but zeros",
+            )
+            for name, words in _SUBLAYERS.items()
+        ),
     ],
     hints=[
         "Three steps, each inside its AddNorm and each on what came out of the step before: the "
@@ -108,11 +124,91 @@ DecoderLayer.mistake(
     change="Look at the memory: `self.cross_attention(y, memory, source_mask)`.",
 )
 DecoderLayer.mistake(
+    "the self-attention has no mask",
+    edits=[("(y, y, target_mask)", "(y, y, None)")],
+    observed="Earlier positions change when the last one does: the target sees its future.",
+    change="Give `target_mask` to the self-attention as its third argument.",
+)
+DecoderLayer.mistake(
+    "the cross-attention has no mask",
+    edits=[("(y, memory, source_mask)", "(y, memory, None)")],
+    observed="The padding of the source has a say in the result.",
+    change="Give `source_mask` to the cross-attention as its third argument.",
+)
+DecoderLayer.mistake(
+    "the cross-attention comes before the self-attention",
+    edits=[
+        ("x = self.add_norm_self_attention", "look = lambda x: self.add_norm_self_attention"),
+        ("source_mask))", "source_mask))\n        x = look(x)"),
+    ],
+    observed="The parts are right and their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
+)
+DecoderLayer.mistake(
+    "the feed-forward network comes before the cross-attention",
+    edits=[
+        ("x = self.add_norm_cross_attention", "look = lambda x: self.add_norm_cross_attention"),
+        ("return self.add_norm_feed_forward", "x = self.add_norm_feed_forward"),
+        ("self.feed_forward)", "self.feed_forward)\n        return look(x)"),
+    ],
+    observed="The parts are right and their order is not.",
+    change="Self-attention, cross-attention, feed-forward network.",
+)
+DecoderLayer.mistake(
+    "the two masks are swapped",
+    edits=[
+        ("(y, y, target_mask)", "(y, y, source_mask)"),
+        ("(y, memory, source_mask)", "(y, memory, target_mask)"),
+    ],
+    observed="They do not fit if source and target differ in length. If they do not, there is no "
+    "error, and earlier positions change when the last one does.",
+    change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
+    unless=r"def forward\([^)]*target_mask[^)]*source_mask",
+)
+DecoderLayer.mistake(
     "the memory asks and the target answers",
     edits=[("(y, memory, source_mask)", "(memory, y, source_mask)")],
     observed="The cross-attention returns one vector for each source position; they cannot be "
     "added to those of the target.",
     change="The target asks, so it comes first: `self.cross_attention(y, memory, source_mask)`.",
+)
+DecoderLayer.mistake(
+    "the second AddNorm is used for the feed-forward network too",
+    edits=[("self.add_norm_feed_forward(", "self.add_norm_cross_attention(")],
+    observed="`add_norm_feed_forward` is never called: it would not be trained.",
+    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
+)
+DecoderLayer.mistake(
+    "the first AddNorm is used for the feed-forward network too",
+    edits=[("self.add_norm_feed_forward(", "self.add_norm_self_attention(")],
+    observed="`add_norm_feed_forward` is never called: it would not be trained.",
+    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
+)
+DecoderLayer.mistake(
+    "the first AddNorm is used for the cross-attention too",
+    edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
+    observed="`add_norm_cross_attention` is never called: it would not be trained.",
+    change="Use `self.add_norm_cross_attention` for the second sub-layer.",
+)
+DecoderLayer.mistake(
+    "the self-attention is used for both attentions",
+    edits=[("self.cross_attention(y", "self.self_attention(y")],
+    observed="The weights of `cross_attention` have no influence on the result.",
+    change="Call `self.cross_attention` for the memory.",
+)
+DecoderLayer.mistake(
+    "the target mask is used for both",
+    edits=[("(y, memory, source_mask)", "(y, memory, target_mask)")],
+    observed="In the cross-attention it forbids source positions by the rules of the target; it "
+    "fits only if both have the same length.",
+    change="Give `source_mask` to the cross-attention: it looks at the source.",
+)
+DecoderLayer.mistake(
+    "the source mask is used for both",
+    edits=[("(y, y, target_mask)", "(y, y, source_mask)")],
+    observed="It does not hide the future, and fits the self-attention only if source and target "
+    "have the same length.",
+    change="Give `target_mask` to the self-attention: it looks at the target.",
 )
 DecoderLayer.mistake(
     "the memory looks at itself",
@@ -127,17 +223,6 @@ DecoderLayer.mistake(
     observed="All values are right, but no gradient reaches the memory: the encoder would not "
     "learn.",
     change="Leave out `.detach()`, `.data` and `torch.no_grad()`.",
-)
-DecoderLayer.mistake(
-    "the two masks are swapped",
-    edits=[
-        ("(y, y, target_mask)", "(y, y, source_mask)"),
-        ("(y, memory, source_mask)", "(y, memory, target_mask)"),
-    ],
-    observed="They do not fit if source and target differ in length. If they do not, there is no "
-    "error, and earlier positions change when the last one does.",
-    change="`target_mask` belongs to the self-attention, `source_mask` to the cross-attention.",
-    unless=r"def forward\([^)]*target_mask[^)]*source_mask",
 )
 DecoderLayer.mistake(
     "forward takes the masks in the wrong order",
@@ -157,57 +242,10 @@ DecoderLayer.mistake(
     "should not see.",
     change="True means visible in this course: hand both masks over as they are.",
 )
-DecoderLayer.mistake(
-    "the first AddNorm is used for the cross-attention too",
-    edits=[("self.add_norm_cross_attention(", "self.add_norm_self_attention(")],
-    observed="`add_norm_cross_attention` is never called: it would not be trained.",
-    change="Use `self.add_norm_cross_attention` for the second sub-layer.",
-)
-DecoderLayer.mistake(
-    "the target mask is used for both",
-    edits=[("(y, memory, source_mask)", "(y, memory, target_mask)")],
-    observed="In the cross-attention it forbids source positions by the rules of the target; it "
-    "fits only if both have the same length.",
-    change="Give `source_mask` to the cross-attention: it looks at the source.",
-)
-DecoderLayer.mistake(
-    "the source mask is used for both",
-    edits=[("(y, y, target_mask)", "(y, y, source_mask)")],
-    observed="It does not hide the future, and fits the self-attention only if source and target "
-    "have the same length.",
-    change="Give `target_mask` to the self-attention: it looks at the target.",
-)
-DecoderLayer.shares(EncoderLayer, "the feed-forward network has no AddNorm")
-DecoderLayer.mistake(
-    "the self-attention has no mask",
-    edits=[("(y, y, target_mask)", "(y, y, None)")],
-    observed="Earlier positions change when the last one does: the target sees its future.",
-    change="Give `target_mask` to the self-attention as its third argument.",
-)
-DecoderLayer.mistake(
-    "the cross-attention has no mask",
-    edits=[("(y, memory, source_mask)", "(y, memory, None)")],
-    observed="The padding of the source has a say in the result.",
-    change="Give `source_mask` to the cross-attention as its third argument.",
-)
-DecoderLayer.mistake(
-    "the feed-forward network comes before the cross-attention",
-    edits=[
-        ("x = self.add_norm_cross_attention", "look = lambda x: self.add_norm_cross_attention"),
-        ("return self.add_norm_feed_forward", "x = self.add_norm_feed_forward"),
-        ("self.feed_forward)", "self.feed_forward)\n        return look(x)"),
-    ],
-    observed="The parts are right and their order is not.",
-    change="Self-attention, cross-attention, feed-forward network.",
-)
-DecoderLayer.mistake(
-    "the cross-attention comes before the self-attention",
-    edits=[
-        ("x = self.add_norm_self_attention", "look = lambda x: self.add_norm_self_attention"),
-        ("source_mask))", "source_mask))\n        x = look(x)"),
-    ],
-    observed="The parts are right and their order is not.",
-    change="Self-attention, cross-attention, feed-forward network.",
+DecoderLayer.shares(
+    EncoderLayer,
+    "the feed-forward network has no AddNorm",
+    "a plain sum stands in place of the feed-forward network's AddNorm",
 )
 DecoderLayer.mistake(
     "the self-attention has no effect",
@@ -247,12 +285,6 @@ DecoderLayer.mistake(
     ],
     observed="The result is that of `self.add_norm_cross_attention(...)`.",
     change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
-)
-DecoderLayer.mistake(
-    "the self-attention is used for both attentions",
-    edits=[("self.cross_attention(y", "self.self_attention(y")],
-    observed="The weights of `cross_attention` have no influence on the result.",
-    change="Call `self.cross_attention` for the memory.",
 )
 DecoderLayer.mistake(
     "the cross-attention is used for both attentions",
@@ -329,18 +361,6 @@ DecoderLayer.mistake(
     "that differ also clash with the target mask.",
     change="In self-attention the target looks at itself: "
     "`self.self_attention(y, y, target_mask)`.",
-)
-DecoderLayer.mistake(
-    "the first AddNorm is used for the feed-forward network too",
-    edits=[("self.add_norm_feed_forward(", "self.add_norm_self_attention(")],
-    observed="`add_norm_feed_forward` is never called: it would not be trained.",
-    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
-)
-DecoderLayer.mistake(
-    "the second AddNorm is used for the feed-forward network too",
-    edits=[("self.add_norm_feed_forward(", "self.add_norm_cross_attention(")],
-    observed="`add_norm_feed_forward` is never called: it would not be trained.",
-    change="Use `self.add_norm_feed_forward` for the third sub-layer.",
 )
 DecoderLayer.shares(
     EncoderLayer,
@@ -494,4 +514,57 @@ DecoderLayer.mistake(
     "sum holds it twice.",
     change="Hand over the sub-layers alone, such as `lambda y: self.self_attention(y, y, "
     "target_mask)`.",
+)
+DecoderLayer.mistake(
+    "a plain sum stands in place of the self-attention's AddNorm",
+    edits=[("self.add_norm_self_attention(", "(lambda x, sublayer: x + sublayer(x))(")],
+    observed="`x` is added to what the self-attention returns, without norm and dropout.",
+    change="Write `x = self.add_norm_self_attention(x, lambda y: ...)`.",
+)
+DecoderLayer.mistake(
+    "a plain sum stands in place of the cross-attention's AddNorm",
+    edits=[("self.add_norm_cross_attention(", "(lambda x, sublayer: x + sublayer(x))(")],
+    observed="`x` is added to what the cross-attention returns, without norm and dropout.",
+    change="Write `x = self.add_norm_cross_attention(x, lambda y: ...)`.",
+)
+DecoderLayer.mistake(
+    "the target mask is turned round",
+    edits=[("(y, y, target_mask)", "(y, y, None if target_mask is None else ~target_mask)")],
+    observed="Earlier positions change when the last one does: the self-attention shows what "
+    "`target_mask` hides.",
+    change="True means visible in this course: hand `target_mask` over as it is.",
+)
+DecoderLayer.mistake(
+    "the source mask is turned round",
+    edits=[
+        ("(y, memory, source_mask)", "(y, memory, None if source_mask is None else ~source_mask)")
+    ],
+    observed="The cross-attention shows the source's padding and hides its words.",
+    change="True means visible in this course: hand `source_mask` over as it is.",
+)
+DecoderLayer.mistake(
+    "the AddNorms of self-attention and feed-forward network are swapped",
+    edits=[
+        ("x = self.add_norm_self_attention(", "x = self.add_norm_feed_forward("),
+        ("return self.add_norm_feed_forward(", "return self.add_norm_self_attention("),
+    ],
+    observed="Each of the two sub-layers is inside the AddNorm that is named after the other.",
+    change="Put the self-attention into `self.add_norm_self_attention`, the feed-forward network "
+    "into `self.add_norm_feed_forward`.",
+)
+DecoderLayer.mistake(
+    "the memory is normalised without gain and bias",
+    edits=[("(y, memory,", "(y, nn.functional.layer_norm(memory, memory.shape[-1:]),")],
+    observed="What the cross-attention gets as the memory is not the memory.",
+    change="Hand the memory over as it is: the encoder has normalised it already.",
+)
+DecoderLayer.mistake(
+    "the two attentions stand side by side",
+    edits=[
+        ("x = self.add_norm_self_attention", "attended = self.add_norm_self_attention"),
+        ("x = self.add_norm_cross_attention", "x = attended + self.add_norm_cross_attention"),
+    ],
+    observed="Both read the same `x`, and their results are added: the cross-attention does not "
+    "ask with what the self-attention found.",
+    change="One after the other: give the second AddNorm what the first one returned, as `x`.",
 )

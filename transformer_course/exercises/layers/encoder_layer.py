@@ -448,3 +448,34 @@ EncoderLayer.mistake(
     observed="Your lambda adds `y` itself, and AddNorm adds `x` again.",
     change="Hand over the attention alone: `lambda y: self.self_attention(y, y, source_mask)`.",
 )
+EncoderLayer.mistake(
+    "a plain sum stands in place of the feed-forward network's AddNorm",
+    edits=[("self.add_norm_feed_forward(", "(lambda x, sublayer: x + sublayer(x))(")],
+    observed="`x` is added to what the feed-forward network returns, without norm and dropout.",
+    change="Return `self.add_norm_feed_forward(x, self.feed_forward)`.",
+)
+EncoderLayer.mistake(
+    "a plain sum stands in place of the self-attention's AddNorm",
+    edits=[("self.add_norm_attention(", "(lambda x, sublayer: x + sublayer(x))(")],
+    observed="`x` is added to what the self-attention returns, without norm and dropout.",
+    change="Write `x = self.add_norm_attention(x, lambda y: ...)`.",
+)
+EncoderLayer.mistake(
+    "both AddNorms read the same x, and their results are added",
+    edits=[
+        ("x = self.add_norm_attention", "attended = self.add_norm_attention"),
+        ("return self", "return attended + self"),
+    ],
+    observed="The feed-forward network does not see what the attention found, and the sum is the "
+    "sum of two streams.",
+    change="One after the other: `x = self.add_norm_attention(...)`, then "
+    "`self.add_norm_feed_forward(x, self.feed_forward)`.",
+)
+EncoderLayer.mistake(
+    "the attention takes the place of the feed-forward network",
+    edits=[
+        ("x, self.feed_forward)", "x, lambda y: self.self_attention(y, y, source_mask))"),
+    ],
+    observed="The attention is called twice, and `feed_forward` never.",
+    change="Hand `self.feed_forward` over to the second AddNorm.",
+)

@@ -1,5 +1,7 @@
 """Norms, masks and observations that several exercises of the lesson are tried with."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -49,6 +51,26 @@ def what_padding_changes(layer: nn.Module, x: Tensor, source_mask: Tensor) -> Te
     return changed(layer(x, source_mask), layer(x + padding * 3 * x.sin(), source_mask))
 
 
+def _let_speak(layer: nn.Module, ends: dict[str, float]) -> None:
+    """Let some sub-layers return a constant each, whatever they read."""
+    for name, number in ends.items():
+        if part := getattr(layer, name, None):
+            end = part.contract if name == "feed_forward" else part.output_projection
+            nn.init.zeros_(end.weight)
+            nn.init.constant_(end.bias, number)
+
+
+def only(name: str) -> Callable:
+    """Observe a layer in which all sub-layers but one return zeros."""
+
+    def result(layer: nn.Module, *inputs: Tensor) -> Tensor:
+        others = {"self_attention", "feed_forward", "cross_attention"} - {name}
+        _let_speak(layer, dict.fromkeys(sorted(others), 0.0))
+        return layer(*inputs)
+
+    return result
+
+
 def largest_addition(layer: nn.Module, x: Tensor, *others: Tensor) -> Tensor:
     """Return the largest number that a pre-norm layer adds, where sub-layers return constants.
 
@@ -57,10 +79,5 @@ def largest_addition(layer: nn.Module, x: Tensor, *others: Tensor) -> Tensor:
     comes as often as x has numbers: feedback shows the smallest wrong result, and others tell more.
     """
     torch.default_generator.manual_seed(0)
-    ends = {"self_attention": 1.0, "feed_forward": 10.0, "cross_attention": 100.0}
-    for name, number in ends.items():
-        if part := getattr(layer, name, None):
-            end = part.contract if name == "feed_forward" else part.output_projection
-            nn.init.zeros_(end.weight)
-            nn.init.constant_(end.bias, number)
+    _let_speak(layer, {"self_attention": 1.0, "feed_forward": 10.0, "cross_attention": 100.0})
     return torch.full_like(x, (layer(x, *others) - x).max().item())

@@ -392,3 +392,25 @@ layer_norm.mistake(
     "and one variance, so one word's vector depends on the other words.",
     change="Use `dim=-1`, the features alone; for torch's own layer norm, `x.shape[-1:]`.",
 )
+layer_norm.mistake(
+    "eps is added to the root as well",
+    edits=[("/ torch", "/ (torch"), ("variance + eps)", "variance + eps) + eps)")],
+    observed="With eps = 0.1 vectors come out too small: eps is added under the root and once more "
+    "outside it.",
+    change="Add eps once, to the variance: `torch.sqrt(variance + eps)`.",
+)
+layer_norm.mistake(
+    "eps is squared",
+    edits=[("variance + eps", "variance + eps**2")],
+    observed="With eps = 0.1 you add 0.01 to the variance.",
+    change="Add eps as it is: `torch.sqrt(variance + eps)`.",
+)
+layer_norm.mistake(
+    "the mean distance takes the place of the standard deviation",
+    edits=[
+        ("torch.sqrt(variance + eps)", "((x - mean).abs().mean(dim=-1, keepdim=True) + eps)"),
+    ],
+    observed="You divide by the mean of the distances without their signs: without gain and bias "
+    "the variance is not 1.",
+    change="Square the distances, average them, and take the root: `torch.sqrt(variance + eps)`.",
+)

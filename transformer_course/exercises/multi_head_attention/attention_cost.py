@@ -53,6 +53,14 @@ attention_cost.mistake(
     change="Each of the four projections has d_model biases as well.",
 )
 attention_cost.mistake(
+    "one bias is counted for all four projections",
+    edits=[
+        ("4 * (d_model * d_model + d_model)", "4 * d_model * d_model + d_model"),
+    ],
+    observed="At d_model = 512 you count 1536 parameters too few.",
+    change="Each of the four projections has d_model biases: `4 * (d_model**2 + d_model)`.",
+)
+attention_cost.mistake(
     "the parameters of the output projection are missing",
     edits=[("4 *", "3 *")],
     observed="At d_model = 512 you count 787 968 parameters, those of three projections.",
@@ -267,4 +275,85 @@ attention_cost.mistake(
     edits=[("heads * query * key", "heads * key * key")],
     observed="Your stored weights do not depend on the length of the query.",
     change="There is one weight for each query AND each key: heads * query * key.",
+)
+attention_cost.mistake(
+    "the output projection is counted without its bias",
+    edits=[("4 * (d_model * d_model + d_model)", "4 * d_model * d_model + 3 * d_model")],
+    observed="At d_model = 512 you count 512 parameters too few.",
+    change="Each of the four projections has d_model biases, the output's too.",
+)
+attention_cost.mistake(
+    "everything is counted as self-attention on the query",
+    edits=[
+        ("2 * (query + key)", "4 * query"),
+        ("query * key * d_model", "query * query * d_model"),
+        ("heads * query * key", "heads * query * query"),
+    ],
+    observed="Nothing that you count depends on the length of the memory.",
+    change="Keys and values come from the memory's `key` positions, and each query has a score for "
+    "each key.",
+)
+attention_cost.mistake(
+    "three projections are counted, all on the query's positions",
+    edits=[("2 * (query + key)", "3 * query")],
+    observed="The work of the projections does not depend on the length of the memory, and the "
+    "output's is missing.",
+    change="Queries and output have `query` positions, keys and values have `key`.",
+)
+attention_cost.mistake(
+    "two projections are counted instead of four",
+    edits=[("2 * (query + key)", "(query + key)")],
+    observed="You count half of the work of the projections.",
+    change="The query's positions are projected twice, before and after; the memory's twice as "
+    "well, to keys and to values.",
+)
+attention_cost.mistake(
+    "the projections are counted for each pair of positions",
+    edits=[("2 * (query + key)", "4 * query * key")],
+    observed="The work of your projections grows with query * key.",
+    change="A vector is projected once, whoever looks at it: 2 * query + 2 * key of them.",
+)
+attention_cost.mistake(
+    "the weighted means are counted for one head",
+    edits=[("scores + means", "scores + means // heads")],
+    observed="Your multiplications get fewer with more heads.",
+    change="All heads together take query * key * d_model for the means, as for the scores.",
+)
+attention_cost.mistake(
+    "scores and weighted means are those of self-attention on the memory",
+    edits=[("query * key * d_model", "key * key * d_model")],
+    observed="The work of the attention itself does not depend on the length of the query.",
+    change="Each query is compared with each key: query * key * d_model for the scores, and as "
+    "much for the means.",
+)
+attention_cost.mistake(
+    "every projection is counted once for each head",
+    edits=[("4 *", "4 * heads *")],
+    observed="Your parameters grow with the number of heads.",
+    change="The heads share d_model: all of them together fill one matrix of d_model by d_model.",
+)
+attention_cost.mistake(
+    "every projection leads from one piece to one piece",
+    edits=[("d_model * d_model + d_model", "d_model * (d_model // heads) + d_model")],
+    observed="At d_model = 512 and 8 heads you count 131 072 weights instead of 1 048 576.",
+    change="Every head reads the whole vector, and the output projection mixes all of them: "
+    "d_model by d_model each.",
+)
+attention_cost.mistake(
+    "query and key are added in the stored weights instead of multiplied",
+    edits=[("heads * query * key", "heads * (query + key)")],
+    observed="Twice as many queries give less than twice as many of your stored weights.",
+    change="There is one weight for each query AND each key: heads * query * key.",
+)
+attention_cost.mistake(
+    "the parameters are counted as stored weights",
+    edits=[("heads * query * key", "4 * (d_model * d_model + d_model)")],
+    observed="Your stored weights do not depend on the lengths.",
+    change="Attention weights are meant, the numbers after the softmax: heads * query * key.",
+)
+attention_cost.mistake(
+    "the stored weights are multiplied by the width of a head",
+    edits=[("heads * query * key", "query * key * d_model // heads")],
+    observed="Your stored weights get fewer with more heads.",
+    change="A weight is one number, however wide the vectors are: heads * query * key.",
 )

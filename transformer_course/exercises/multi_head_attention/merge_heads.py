@@ -173,3 +173,64 @@ merge_heads.mistake(
     observed="Your result has two axes, (batch * length, d_model).",
     change="Keep the batch: return (batch, length, heads * d_k).",
 )
+merge_heads.mistake(
+    "the heads are a last axis",
+    edits=[("pieces.flatten(2)", "pieces.transpose(2, 3)")],
+    observed="Your result has shape (batch, length, d_k, heads).",
+    change="Lay the pieces side by side: concatenate them along the last axis, `dim=-1`.",
+)
+merge_heads.mistake(
+    "the heads follow each other as if they were sentences",
+    edits=[("pieces.flatten(2)", "torch.cat(x.unbind(1))")],
+    observed="Your result has shape (heads * batch, length, d_k): `torch.cat` joins along axis 0 "
+    "unless it is told otherwise.",
+    change="The pieces belong side by side: `torch.cat(..., dim=-1)`.",
+)
+merge_heads.mistake(
+    "the length is joined with the heads",
+    edits=[("pieces.flatten(2)", "pieces.flatten(1, 2)")],
+    observed="Your result has shape (batch, length * heads, d_k).",
+    change="Join the heads with d_k, the last two axes: `.flatten(2)`.",
+)
+merge_heads.mistake(
+    "only the last head is kept",
+    edits=[("pieces.flatten(2)", "pieces[:, :, -1]")],
+    observed="Your result holds the last head and nothing of the others: does a loop overwrite "
+    "what it has found?",
+    change="Lay all heads side by side.",
+)
+merge_heads.mistake(
+    "the length is the last axis",
+    edits=[("pieces.flatten(2)", "pieces.flatten(2).mT")],
+    observed="Your result has shape (batch, d_model, length).",
+    change="Join the heads with d_k, and keep the length before them: `x.transpose(1, 2)` first.",
+)
+merge_heads.mistake(
+    "the width is always 512, as in the paper",
+    edits=[("pieces.flatten(2)", "pieces.reshape(len(pieces), -1, 512)")],
+    observed="The vectors here are 4, 8 or 5 numbers wide, and cannot fill rows of 512.",
+    change="Compute the width, heads * d_k, or let `.flatten(2)` do so.",
+)
+merge_heads.mistake(
+    "the last head stays 0: a loop ends one early",
+    edits=[
+        ("pieces.flatten(2)", "pieces.index_fill(2, torch.tensor(x.shape[1] - 1), 0).flatten(2)")
+    ],
+    observed="The last d_k numbers of each of your vectors are 0.",
+    change="Go through all heads: `range(heads)` ends at heads - 1 already.",
+)
+merge_heads.mistake(
+    "head h is put at number h instead of h * d_k: the heads overlap",
+    edits=[
+        (
+            "return pieces.flatten(2)",
+            "merged = torch.zeros_like(pieces.flatten(2))\n"
+            "    for head, piece in enumerate(x.unbind(1)):\n"
+            "        merged[..., head : head + x.shape[3]] = piece\n"
+            "    return merged",
+        )
+    ],
+    observed="With two heads of width 2 the last number of each vector stays 0: head 1 overwrites "
+    "half of head 0.",
+    change="Begin where the head before ends: `merged[..., h * d_k : (h + 1) * d_k]`.",
+)

@@ -387,3 +387,105 @@ MultiHeadAttention.mistake(
     "keys of different number does not fit.",
     change="Pass `mask` as it is: a row for each query, a column for each key.",
 )
+MultiHeadAttention.mistake(
+    "the projections have no biases",
+    edits=[
+        (
+            "query_projection = nn.Linear(d_model, d_model)",
+            "query_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+        (
+            "key_projection = nn.Linear(d_model, d_model)",
+            "key_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+        (
+            "value_projection = nn.Linear(d_model, d_model)",
+            "value_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+        (
+            "output_projection = nn.Linear(d_model, d_model)",
+            "output_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+    ],
+    observed="Your module has no parameter `query_projection.bias`, and none of the other three.",
+    change="Leave out `bias=False`.",
+)
+MultiHeadAttention.mistake(
+    "the projections of queries, keys and values have no biases",
+    edits=[
+        (
+            "query_projection = nn.Linear(d_model, d_model)",
+            "query_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+        (
+            "key_projection = nn.Linear(d_model, d_model)",
+            "key_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+        (
+            "value_projection = nn.Linear(d_model, d_model)",
+            "value_projection = nn.Linear(d_model, d_model, bias=False)",
+        ),
+    ],
+    observed="Your module has no parameter `query_projection.bias`, `key_projection.bias` or "
+    "`value_projection.bias`.",
+    change="Leave out `bias=False`.",
+)
+MultiHeadAttention.mistake(
+    "the biases of queries, keys and values are left out",
+    edits=[
+        ("self.query_projection(query)", "(query @ self.query_projection.weight.T)"),
+        ("self.key_projection(memory)", "(memory @ self.key_projection.weight.T)"),
+        ("self.value_projection(memory)", "(memory @ self.value_projection.weight.T)"),
+    ],
+    observed="`query_projection.bias`, `key_projection.bias` and `value_projection.bias` have no "
+    "influence.",
+    change="Call the layers, `self.query_projection(query)`, or add each bias to its product.",
+)
+MultiHeadAttention.mistake(
+    "the weights of queries, keys and values lie the wrong way round, and their biases are left "
+    "out",
+    edits=[
+        ("self.query_projection(query)", "(query @ self.query_projection.weight)"),
+        ("self.key_projection(memory)", "(memory @ self.key_projection.weight)"),
+        ("self.value_projection(memory)", "(memory @ self.value_projection.weight)"),
+    ],
+    observed="nn.Linear stores its matrix transposed: what you compute is `x @ weight`, what it "
+    "computes is `x @ weight.T + bias`. Your result does not depend on the three biases.",
+    change="Call the layers, `self.query_projection(query)`. Who wants columns for each head takes "
+    "them of `weight.T`, and adds the bias.",
+)
+MultiHeadAttention.mistake(
+    "the weights of all projections are used with their axes the wrong way round",
+    edits=[
+        (
+            "self.query_projection(query)",
+            "(query @ self.query_projection.weight + self.query_projection.bias)",
+        ),
+        (
+            "self.key_projection(memory)",
+            "(memory @ self.key_projection.weight + self.key_projection.bias)",
+        ),
+        (
+            "self.value_projection(memory)",
+            "(memory @ self.value_projection.weight + self.value_projection.bias)",
+        ),
+        (
+            "self.output_projection(own.merge_heads(output))",
+            "own.merge_heads(output) @ self.output_projection.weight + self.output_projection.bias",
+        ),
+    ],
+    observed="nn.Linear stores its matrix transposed: what you compute is `x @ weight + bias`, "
+    "what it computes is `x @ weight.T + bias`.",
+    change="Call the layers, `self.query_projection(query)`, or write `weight.T`.",
+)
+MultiHeadAttention.mistake(
+    "the heads take turns, feature by feature, when they are merged",
+    edits=[
+        ("own.merge_heads(output)", "output.permute(0, 2, 3, 1).flatten(2)"),
+        ("d_model = x.shape", "d_model = x.size()"),  # one edit would be one more choice in a gap
+    ],
+    observed="Each merged vector begins with feature 0 of every head; it should begin with all "
+    "features of head 0.",
+    change="Join `(heads, d_k)` in this order: `transpose(1, 2)`, then `flatten(2)`; or "
+    "`own.merge_heads`.",
+)

@@ -205,3 +205,42 @@ split_heads.mistake(
     change="`torch.split` takes the size of a piece, `torch.chunk` the number of pieces. Then move "
     "the heads before the length.",
 )
+split_heads.mistake(
+    "x is transposed first, and a reshape goes to the final shape",
+    edits=[
+        (
+            "x.view(batch, length, heads, d_model // heads).transpose(1, 2)",
+            "x.transpose(1, 2).reshape(batch, heads, length, d_model // heads)",
+        )
+    ],
+    observed="The shape is right, but head 0 of the vectors 0 1 2 3, 4 5 6 7 and 8 9 10 11 has 0 4 "
+    "as its first row: feature 0 of two positions.",
+    change="Cut first, `x.view(batch, length, heads, d_k)`, then `transpose(1, 2)`.",
+)
+split_heads.mistake(
+    "`view` asks for (heads, length), and the two are swapped afterwards",
+    edits=[("length, heads, d_model", "heads, length, d_model")],
+    observed="Your result has shape (batch, length, heads, d_k), and its vectors mix positions.",
+    change="`view` reads the numbers as they lie: ask for `(batch, length, heads, d_k)`, then "
+    "`transpose(1, 2)`.",
+)
+split_heads.mistake(
+    "there are always 8 heads, as in the paper",
+    edits=[("heads, d_model // heads", "8, d_model // 8")],
+    observed="Vectors whose width is no multiple of 8 cannot be cut like that, and others get 8 "
+    "heads whatever `heads` is.",
+    change="Use the argument: `x.view(batch, length, heads, d_model // heads)`.",
+)
+split_heads.mistake(
+    "the last head stays 0: a loop ends one early",
+    edits=[(".transpose(1, 2)", ".transpose(1, 2).index_fill(1, torch.tensor(heads - 1), 0)")],
+    observed="Your last head holds zeros only.",
+    change="Go through all heads: `range(heads)` ends at heads - 1 already.",
+)
+split_heads.mistake(
+    "the heads come before the batch, and the length is the last axis",
+    edits=[(".transpose(1, 2)", ".permute(2, 0, 3, 1)")],
+    observed="Your result has shape (heads, batch, d_k, length).",
+    change="Keep the batch first, `torch.stack(pieces, dim=1)`, and leave d_k last; attention "
+    "itself transposes the keys.",
+)

@@ -89,7 +89,7 @@ build_vocabulary.mistake(
 build_vocabulary.mistake(
     "the unknown token comes second",
     edits=[
-        ('"<pad>", "<bos>"', '"<pad>", "<unk>", "<bos>"'),
+        ('"<pad>",', '"<pad>", "<unk>",'),
         ('"<eos>", "<unk>"', '"<eos>"'),
     ],
     observed="`<unk>` has id 1, `<bos>` has id 2 and `<eos>` has id 3.",
@@ -151,7 +151,7 @@ build_vocabulary.mistake(
 )
 build_vocabulary.mistake(
     "words of equal count are in the order in which they were met",
-    edits=[("(-counts[word], word)", "-counts[word]")],
+    edits=[("[word], word)", "[word], 0)")],
     observed="The counts are in order. Of two words that occur equally often, the one that was "
     "read first has the smaller id, so the same sentences in another order get other ids. "
     "`Counter.most_common()` does that too.",
@@ -164,6 +164,13 @@ build_vocabulary.mistake(
     change="Leave it out, and sort by minus the count: `(-counts[word], word)`.",
 )
 build_vocabulary.mistake(
+    "minus the count, and turned round as well: the rarest word comes first",
+    edits=[("word))", "word), reverse=True)")],
+    observed="The most frequent word has the largest id, and the alphabet runs backwards: the "
+    "minus sign and `reverse=True` (or `[::-1]`) undo each other.",
+    change="Leave `reverse=True` out: `sorted(counts, key=lambda word: (-counts[word], word))`.",
+)
+build_vocabulary.mistake(
     "capital letters are ignored in the alphabetical order",
     edits=[("-counts[word], word)", "-counts[word], word.lower())")],
     observed="Of `The`, `dog` and `owl`, which occur equally often, you put `The` last.",
@@ -174,6 +181,34 @@ build_vocabulary.mistake(
     edits=[("sorted(counts, key=lambda word: (-counts[word], word))", "[*counts]")],
     observed="The words are in the order in which they were met.",
     change="Sort them: `sorted(counts, key=lambda word: (-counts[word], word))`.",
+)
+
+# Where the ids begin
+
+build_vocabulary.mistake(
+    "the ids begin at 1",
+    edits=[("enumerate(tokens)", "enumerate(tokens, start=1)")],
+    observed="`<pad>` has id 1.",
+    change="Count from 0, as `enumerate(tokens)` does.",
+)
+build_vocabulary.mistake(
+    "the words are numbered from 0 again",
+    edits=[("{token: number", "{token: number if number < 4 else number - 4")],
+    observed="The first four words have the ids of the special tokens.",
+    change="Number one list that holds both: `enumerate([*special, *words])`; or begin the words "
+    "at 4.",
+)
+build_vocabulary.mistake(
+    "the ids of the words begin at 3",
+    edits=[("{token: number", "{token: number if number < 4 else number - 1")],
+    observed="The first word has the id 3, which is that of `<unk>`.",
+    change="The special tokens have the ids 0 to 3: begin the words at 4.",
+)
+build_vocabulary.mistake(
+    "the ids of the words begin at 5",
+    edits=[("{token: number", "{token: number if number < 4 else number + 1")],
+    observed="No token has the id 4.",
+    change="The special tokens have the ids 0 to 3: begin the words at 4.",
 )
 
 # What is counted
@@ -240,31 +275,6 @@ build_vocabulary.mistake(
 # What is returned
 
 build_vocabulary.mistake(
-    "the ids begin at 1",
-    edits=[("enumerate(tokens)", "enumerate(tokens, start=1)")],
-    observed="`<pad>` has id 1.",
-    change="Count from 0, as `enumerate(tokens)` does.",
-)
-build_vocabulary.mistake(
-    "the words are numbered from 0 again",
-    edits=[("{token: number", "{token: number if number < 4 else number - 4")],
-    observed="The first four words have the ids of the special tokens.",
-    change="Number one list that holds both: `enumerate([*special, *words])`; or begin the words "
-    "at 4.",
-)
-build_vocabulary.mistake(
-    "the ids of the words begin at 3",
-    edits=[("{token: number", "{token: number if number < 4 else number - 1")],
-    observed="The first word has the id 3, which is that of `<unk>`.",
-    change="The special tokens have the ids 0 to 3: begin the words at 4.",
-)
-build_vocabulary.mistake(
-    "the ids of the words begin at 5",
-    edits=[("{token: number", "{token: number if number < 4 else number + 1")],
-    observed="No token has the id 4.",
-    change="The special tokens have the ids 0 to 3: begin the words at 4.",
-)
-build_vocabulary.mistake(
     "a word takes a place for each time it occurs",
     edits=[("sorted(counts", "sorted([word for sentence in sentences for word in sentence]")],
     observed="Ids are skipped: in your list of tokens a frequent word appears several times, and "
@@ -298,4 +308,25 @@ build_vocabulary.mistake(
     edits=[("{token: number for number, token in enumerate(tokens)}", "counts")],
     observed="Each word has its count, which other words may have too.",
     change="Return the number of its place in the list of tokens.",
+)
+
+# Rarer orders of the special tokens
+
+build_vocabulary.mistake(
+    "the unknown token comes after the words",
+    edits=[('"<unk>", *words', '*words, "<unk>"')],
+    observed="`<unk>` has the largest id, which depends on the number of words.",
+    change='Put it in front of the words, as the fourth: `"<pad>", "<bos>", "<eos>", "<unk>"`.',
+)
+build_vocabulary.mistake(
+    "begin and end have changed places",
+    edits=[('"<bos>", "<eos>"', '"<eos>", "<bos>"')],
+    observed="`<eos>` has id 1 and `<bos>` has id 2.",
+    change='The order is `"<pad>", "<bos>", "<eos>", "<unk>"`.',
+)
+build_vocabulary.mistake(
+    "the padding token comes third",
+    edits=[('"<pad>", "<bos>", "<eos>"', '"<bos>", "<eos>", "<pad>"')],
+    observed="`<bos>` has id 0, `<eos>` has id 1 and the padding has id 2.",
+    change='The order is `"<pad>", "<bos>", "<eos>", "<unk>"`.',
 )

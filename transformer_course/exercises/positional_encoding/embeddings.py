@@ -182,11 +182,12 @@ Embeddings.mistake(
     change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`.",
 )
 Embeddings.mistake(
-    "the table starts with Xavier's bounds",
+    "the table starts with numbers that shrink with the vocabulary",
     edits=[("normal_(self.table.weight, std=d_model**-0.5)", "xavier_uniform_(self.table.weight)")],
-    observed="In a new module of 1000 words the output has standard deviation 0.3, not 1: those "
-    "bounds shrink with the vocabulary.",
-    change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`.",
+    observed="In a new module of 1000 words the output has standard deviation 0.3, not 1. Xavier's "
+    "start does that, and so does the root of the number of words.",
+    change="Initialise with `nn.init.normal_(self.table.weight, std=d_model**-0.5)`: the width "
+    "alone decides.",
 )
 Embeddings.mistake(
     "the initialisation fills the padding row",
@@ -280,4 +281,29 @@ Embeddings.mistake(
     edits=[("math.sqrt(self.table.embedding_dim)", "(self.table.embedding_dim**1 / 2)")],
     observed="`d_model ** 1 / 2` is half of d_model: Python takes the power before it divides.",
     change="Write `d_model ** 0.5`, or `math.sqrt(d_model)`.",
+)
+Embeddings.mistake(
+    "`normal_` keeps its standard deviation of 1, and fills the padding row",
+    edits=[
+        ("d_model, padding_idx=pad_id", "d_model, pad_id"),
+        (", std=d_model**-0.5", ""),
+        ("        with torch.no_grad():\n            self.table.weight[pad_id] = 0\n", ""),
+    ],
+    observed="In a new module of width 64 the output has standard deviation 8, not 1, and row "
+    "`pad_id` of the table is not zero.",
+    change="Write `nn.init.normal_(self.table.weight, std=d_model**-0.5)`, then set row `pad_id` "
+    "to zero within `torch.no_grad()`.",
+)
+Embeddings.mistake(
+    "the last row is set to zero instead of row `pad_id`",
+    edits=[("weight[pad_id]", "weight[-1]")],
+    observed="In a new module the last row of the table is zero, and row `pad_id` is not.",
+    change="Set row `pad_id` to zero: `self.table.weight[pad_id] = 0`.",
+)
+Embeddings.mistake(
+    "the whole table is set to zero",
+    edits=[("weight[pad_id]", "weight[:]")],
+    observed="In a new module all rows are zero, and equal rows would learn nothing that tells "
+    "words apart.",
+    change="Set row `pad_id` to zero, and no other.",
 )

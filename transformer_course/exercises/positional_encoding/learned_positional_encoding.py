@@ -198,3 +198,38 @@ LearnedPositionalEncoding.mistake(
     observed="`encoding.weight` has `max_len + 1` rows, of which the first is never used.",
     change="Count from 0: `nn.Embedding(max_len, d_model)` and `torch.arange(x.shape[1])`.",
 )
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "every position gets the row of the last one",
+    edits=[("torch.arange(x.shape[1],", "torch.full((x.shape[1],), x.shape[1] - 1,")],
+)
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the last rows of the table are taken instead of the first",
+    edits=[("torch.arange(", "self.encoding.num_embeddings - x.shape[1] + torch.arange(")],
+)
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the rows are in reverse order",
+    edits=[("device=x.device)", "device=x.device).flip(0)")],
+)
+LearnedPositionalEncoding.mistake(
+    "the positions are counted from 2, and the table has two rows more",
+    edits=[
+        ("nn.Embedding(max_len,", "nn.Embedding(max_len + 2,"),
+        ("torch.arange(x.shape[1],", "torch.arange(2, x.shape[1] + 2,"),
+    ],
+    observed="`encoding.weight` has `max_len + 2` rows, of which the first two are never used.",
+    change="Count from 0: `nn.Embedding(max_len, d_model)` and `torch.arange(x.shape[1])`.",
+)
+LearnedPositionalEncoding.mistake(
+    "the table has a row too many",
+    edits=[("nn.Embedding(max_len,", "nn.Embedding(max_len + 1,")],
+    observed="`encoding.weight` has `max_len + 1` rows; the last one is never used.",
+    change="`max_len` positions, 0 to max_len - 1, have `max_len` rows.",
+)
+LearnedPositionalEncoding.shares(
+    SinusoidalPositionalEncoding,
+    "the probability of dropout is always 0.1",
+    "the sum is multiplied by sqrt(d_model)",
+)

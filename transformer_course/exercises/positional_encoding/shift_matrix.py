@@ -253,3 +253,43 @@ shift_matrix.mistake(
     "large by 1.",
     change="Begin with `torch.zeros(d_model, d_model)` instead of `torch.eye(d_model)`.",
 )
+shift_matrix.mistake(
+    "the lower sine is missing",
+    edits=[("-sin, cos]", "0 * sin, cos]")],
+    observed="The lower left of each block is 0, so a block is not a rotation: lengths change.",
+    change="Put minus the sine there: `[[cos, sin], [-sin, cos]]`.",
+)
+shift_matrix.mistake(
+    "the upper sine is missing",
+    edits=[("[cos, sin, -sin", "[cos, 0 * sin, -sin")],
+    observed="The upper right of each block is 0, so a block is not a rotation: lengths change.",
+    change="Put the sine there: `[[cos, sin], [-sin, cos]]`.",
+)
+shift_matrix.mistake(
+    "the lower right corner of the blocks is 0",
+    edits=[("-sin, cos]", "-sin, 0 * cos]")],
+    observed="Offset 0 should give ones on the diagonal; every second of yours is 0.",
+    change="Put the cosine into both corners of the diagonal: `[[cos, sin], [-sin, cos]]`.",
+)
+shift_matrix.mistake(
+    "the blocks are stacked in one column",
+    edits=[("torch.block_diag(*blocks)", "blocks.flatten(0, 1)")],
+    observed="Your result has shape (d_model, 2): each block is below the one before.",
+    change="Place them on the diagonal of one matrix: `torch.block_diag(*blocks)`.",
+)
+shift_matrix.mistake(
+    "the two rows of a block have different frequencies",
+    edits=[
+        ("torch.arange(d_model // 2)", "torch.arange(d_model) / 2"),
+        ("[cos, sin, -sin, cos]", "[cos[0::2], sin[0::2], -sin[1::2], cos[1::2]]"),
+    ],
+    observed="The lower row of each block turns more slowly than the upper one: row 1 does not "
+    "have the length 1 that a rotation gives it together with row 0.",
+    change="Both dimensions of a pair, 2i and 2i + 1, share the exponent 2i / d_model.",
+)
+shift_matrix.mistake(
+    "the slowest pair comes first",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).flip(0)")],
+    observed="Your first block hardly turns; pair 0 should turn fastest.",
+    change="Reverse the order of the frequencies.",
+)

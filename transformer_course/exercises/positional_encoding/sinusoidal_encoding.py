@@ -176,6 +176,17 @@ sinusoidal_encoding.mistake(
     change="Let i count pairs: columns 2i and 2i + 1 share the exponent 2i / d_model.",
 )
 sinusoidal_encoding.mistake(
+    "the list of frequencies is repeated as a whole",
+    edits=[
+        ("angle.sin()", "angle.repeat(1, 2)[:, 0::2].sin()"),
+        ("angle.cos()", "angle.repeat(1, 2)[:, 1::2].cos()"),
+    ],
+    observed="Sine and cosine of a pair have different frequencies: with two pairs, columns 0 and "
+    "2 are the same, and so are columns 1 and 3.",
+    change="Repeat each frequency beside itself: `repeat_interleave(2, dim=-1)`, not `repeat` or "
+    "`cat`; or fill `encoding[:, 0::2]` and `encoding[:, 1::2]` from the same angles.",
+)
+sinusoidal_encoding.mistake(
     "the encoding lies on its side",
     edits=[("return encoding", "return encoding.T")],
     observed="Your result has shape (d_model, length).",
@@ -304,4 +315,17 @@ sinusoidal_encoding.mistake(
     ],
     observed="Asked for 2 positions of width 4, you return 4 positions of width 2.",
     change="Put `length` first: `def sinusoidal_encoding(length, d_model)`.",
+)
+sinusoidal_encoding.mistake(
+    "positions are spread over 0 to 1",
+    edits=[("[:, None]", "[:, None] / max(length - 1, 1)")],
+    observed="The last row is always that of position 1, whatever the length: the same position "
+    "gets another encoding in a longer sequence.",
+    change="Use the position itself: 0, 1, 2, ....",
+)
+sinusoidal_encoding.mistake(
+    "the slowest pair comes first",
+    edits=[("torch.arange(d_model // 2)", "torch.arange(d_model // 2).flip(0)")],
+    observed="Columns 0 and 1 hardly change from row to row; pair 0 should turn fastest.",
+    change="Reverse the order of the frequencies.",
 )

@@ -203,6 +203,53 @@ SinusoidalPositionalEncoding.mistake(
     change="Apply it once, to the sum: `self.dropout(x + ...)`.",
 )
 
+# Other rows and factors
+
+SinusoidalPositionalEncoding.mistake(
+    "the probability of dropout is always 0.1",
+    edits=[("nn.Dropout(dropout)", "nn.Dropout(0.1)")],
+    observed="With dropout 0.25, what is kept in training mode is multiplied by 1.111 and not by "
+    "1.333: a tenth is dropped.",
+    change="Pass the argument on: `nn.Dropout(dropout)`.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "every position gets the row of position 0",
+    edits=[("[: x.shape[1]]", "[0]")],
+    observed="The same vector is added everywhere, so the order still does not matter.",
+    change="Take a row for each position: `self.encoding[: x.shape[1]]`.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "every position gets the row of the last one",
+    edits=[("[: x.shape[1]]", "[x.shape[1] - 1]")],
+    observed="The same vector is added everywhere, so the order still does not matter.",
+    change="Take the rows of all positions, 0 up to x.shape[1] - 1.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "the last rows of the table are taken instead of the first",
+    edits=[("[: x.shape[1]]", "[-x.shape[1] :]")],
+    observed="Only a sequence of `max_len` positions is right. With 3 of 6, position 0 gets the "
+    "row of position 3.",
+    change="Begin with row 0: `self.encoding[: x.shape[1]]`.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "the rows are in reverse order",
+    edits=[("x.shape[1]]", "x.shape[1]].flip(0)")],
+    observed="The first word gets the vector of the last position.",
+    change="Add row 0 to position 0: leave out `flip`.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "the rows are multiplied by sqrt(d_model)",
+    edits=[("x + rows", "x + rows * x.shape[-1] ** 0.5")],
+    observed="What you add is sqrt(d_model) times what the table holds.",
+    change="Leave the factor out: it belongs to the embeddings of the words.",
+)
+SinusoidalPositionalEncoding.mistake(
+    "the sum is multiplied by sqrt(d_model)",
+    edits=[("x + rows", "(x + rows) * x.shape[-1] ** 0.5")],
+    observed="Your output is sqrt(d_model) times too large.",
+    change="Leave the factor out: it belongs to the embeddings, and must act once.",
+)
+
 # What mostly stops with an exception
 
 SinusoidalPositionalEncoding.mistake(

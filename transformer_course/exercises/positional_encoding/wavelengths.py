@@ -200,7 +200,7 @@ wavelengths.mistake(
 )
 wavelengths.mistake(
     "the exponent is (2i + 1) / d_model",
-    edits=[("(2 * i", "(2 * i + 1")],
+    edits=[("(2 * i /", "((2 * i + 1) /")],
     observed="The fastest pair has a wavelength longer than 2 pi: its exponent is not 0.",
     change="Both dimensions of pair i, 2i and 2i + 1, share the exponent 2i / d_model.",
 )
@@ -221,4 +221,32 @@ wavelengths.mistake(
     edits=[("/ d_model)", "/ 512)")],
     observed="The exponents fit a width of 512 only.",
     change="Use the argument: `2 * i / d_model`.",
+)
+wavelengths.mistake(
+    "divided by 2 pi instead of multiplied",
+    edits=[("2 * math.pi / frequency", "1 / (2 * math.pi * frequency)")],
+    observed="Your first wavelength is 0.159 = 1 / 6.283, and the others grow as they should.",
+    change="A full turn is 2 pi: `2 * math.pi / frequency`.",
+)
+wavelengths.mistake(
+    "the logarithm has base 2",
+    edits=[
+        ("1 / 10000.0", "torch.exp(-math.log2(10000.0"),
+        (" ** (2", ") * (2"),
+        ("/ d_model)\n", "/ d_model))\n"),
+    ],
+    observed="The wavelengths grow too fast: exp and log2 do not undo each other.",
+    change="Use the natural logarithm, `math.log(10000)`.",
+)
+wavelengths.mistake(
+    "the wavelengths grow by equal steps, not by equal factors",
+    edits=[("10000.0 ** (2 * i / d_model)", "torch.linspace(1, 10000, d_model // 2)")],
+    observed="Your first wavelength is 6.283 and your last one 62832, with equal steps between.",
+    change="Each is the one before times the same factor: `10000 ** (2 * i / d_model)`.",
+)
+wavelengths.mistake(
+    "the wavelengths are rounded to whole numbers",
+    edits=[("return 2", "return (2"), ("math.pi / frequency", "math.pi / frequency).round()")],
+    observed="Your first wavelength is 6, not 6.283.",
+    change="Leave them as they are: a wavelength need not be a whole number.",
 )

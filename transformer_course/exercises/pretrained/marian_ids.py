@@ -11,6 +11,8 @@ _IDS = {"</s>": 0, "<unk>": 1, "▁le": 2, "▁chat": 3, "s": 4, "▁dort": 5, "
 _OTHERS = {"▁dort": 0, "s": 1, "▁": 2, "<pad>": 3, "▁chat": 4, "<unk>": 5, "▁le": 6, "</s>": 7}
 _THREE = [["▁le", "▁chat", "s"], ["▁dort"], ["▁Le", "▁chat"]]
 _UNKNOWN = [["▁dort", "▁zèbre", "s"], ["▁zèbre"], ["▁chat", "s", "▁dort", "▁le"]]
+# Another piece is unknown: a KeyError holds the piece, and one in other words each time tells more.
+_OTHER_UNKNOWN = [["▁dort", "▁gnou", "s"], ["▁gnou"], ["▁chat", "s", "▁dort", "▁le"]]
 
 
 def _ends_once(value: Tensor, case: Case) -> bool:
@@ -29,7 +31,7 @@ def _padding_comes_last(value: Tensor, case: Case) -> bool:
         Case(([["▁le", "▁chat"]], _IDS)),
         Case((_THREE, _IDS)),
         Case((_UNKNOWN, _IDS)),
-        Case((_UNKNOWN, _OTHERS)),
+        Case((_OTHER_UNKNOWN, _OTHERS)),
         Case(([[], ["▁le"]], _IDS)),
     ],
     properties=[
@@ -54,7 +56,7 @@ def marian_ids(sentences: list[list[str]], ids: dict[str, int]) -> Tensor:
     return torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows])
 
 
-# The end
+# The commonest
 
 marian_ids.mistake(
     "the end token is missing",
@@ -62,6 +64,90 @@ marian_ids.mistake(
     observed="`▁le ▁chat` gives two ids; it should give three.",
     change='Add `ids["</s>"]` to each row: the encoder read it in training.',
 )
+marian_ids.mistake(
+    "rows are filled with 0",
+    edits=[('[ids["<pad>"]]', "[0]")],
+    observed="In shorter rows, `</s>` is followed by zeros. Here 0 is not the padding: no mask "
+    "hides it, and the encoder reads a sentence that ends several times.",
+    change='Fill with `ids["<pad>"]`.',
+)
+marian_ids.mistake(
+    "unknown pieces are left out",
+    edits=[(" for piece in pieces]", " for piece in pieces if piece in ids]")],
+    observed="A row with an unknown piece is shorter than the sentence: a word disappears.",
+    change='Give an unknown piece the id of `<unk>`: `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "padding comes first",
+    edits=[
+        (
+            'row + [ids["<pad>"]] * (longest - len(row))',
+            '[ids["<pad>"]] * (longest - len(row)) + row',
+        )
+    ],
+    observed="Shorter rows begin with padding, so their first piece is not at position 0, where it "
+    "was in training.",
+    change="Write the row first, then its padding.",
+)
+marian_ids.mistake(
+    "the end token comes after the padding",
+    edits=[
+        (' + [ids["</s>"]]', ""),
+        ("(longest - len(row))", '(longest - len(row)) + [ids["</s>"]]'),
+    ],
+    observed="In shorter rows, padding stands between the last piece and `</s>`.",
+    change="Add the end token first, and pad what comes out of that.",
+)
+marian_ids.mistake(
+    "sentences are columns",
+    edits=[
+        (
+            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows])',
+            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows]).T',
+        )
+    ],
+    observed="The shape is (length, sentences).",
+    change="Return one row for each sentence, without the transpose.",
+)
+marian_ids.mistake(
+    "rows are one longer than the longest",
+    edits=[("max(len(row) for row in rows)", "max(len(row) for row in rows) + 1")],
+    observed="Even the longest row ends with padding.",
+    change="Your rows have their end tokens already: pad to the longest of them.",
+)
+marian_ids.mistake(
+    "rows are sorted by their length",
+    edits=[("for pieces in sentences:", "for pieces in sorted(sentences, key=len, reverse=True):")],
+    observed="The longest sentence comes first, so translations would go to other sentences.",
+    change="Leave the sentences in their order.",
+)
+marian_ids.mistake(
+    "an unknown piece gets id 0",
+    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, 0)")],
+    observed="Where `</s>` has id 0, a sentence ends at its first unknown word.",
+    change='Write `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "an unknown piece gets id 1",
+    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, 1)")],
+    observed="Right where `<unk>` has id 1, wrong where it has id 5.",
+    change='Ask the list: `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "the sentence stands between two end tokens",
+    edits=[("rows.append([ids.get", 'rows.append([ids["</s>"]] + [ids.get')],
+    observed="Each row begins with `</s>` and ends with it.",
+    change="A row of the source is its pieces and one `</s>` behind them.",
+)
+marian_ids.mistake(
+    "rows are filled with the end token",
+    edits=[('[ids["<pad>"]]', '[ids["</s>"]]')],
+    observed="Shorter rows end several times.",
+    change='Fill with `ids["<pad>"]`, which the masks hide.',
+)
+
+# The end
+
 marian_ids.mistake(
     "the end token comes first",
     edits=[
@@ -76,21 +162,6 @@ marian_ids.mistake(
     edits=[("rows.append([ids.get", 'rows.append([ids["<pad>"]] + [ids.get')],
     observed="Each row begins with `<pad>`. The decoder begins so, but the source does not.",
     change="A row of the source is its pieces and `</s>`, nothing else.",
-)
-marian_ids.mistake(
-    "the sentence stands between two end tokens",
-    edits=[("rows.append([ids.get", 'rows.append([ids["</s>"]] + [ids.get')],
-    observed="Each row begins with `</s>` and ends with it.",
-    change="A row of the source is its pieces and one `</s>` behind them.",
-)
-marian_ids.mistake(
-    "the end token comes after the padding",
-    edits=[
-        (' + [ids["</s>"]]', ""),
-        ("(longest - len(row))", '(longest - len(row)) + [ids["</s>"]]'),
-    ],
-    observed="In shorter rows, padding stands between the last piece and `</s>`.",
-    change="Add the end token first, and pad what comes out of that.",
 )
 marian_ids.mistake(
     "the end token has the course's number",
@@ -109,28 +180,10 @@ marian_ids.mistake(
 # Unknown pieces
 
 marian_ids.mistake(
-    "unknown pieces are left out",
-    edits=[(" for piece in pieces]", " for piece in pieces if piece in ids]")],
-    observed="A row with an unknown piece is shorter than the sentence: a word disappears.",
-    change='Give an unknown piece the id of `<unk>`: `ids.get(piece, ids["<unk>"])`.',
-)
-marian_ids.mistake(
     "an unknown piece stops with a KeyError",
     edits=[('ids.get(piece, ids["<unk>"])', "ids[piece]")],
     observed="`▁zèbre` is not in the list, so `ids[piece]` raises KeyError.",
     change='Write `ids.get(piece, ids["<unk>"])`.',
-)
-marian_ids.mistake(
-    "an unknown piece gets id 0",
-    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, 0)")],
-    observed="Where `</s>` has id 0, a sentence ends at its first unknown word.",
-    change='Write `ids.get(piece, ids["<unk>"])`.',
-)
-marian_ids.mistake(
-    "an unknown piece gets id 1",
-    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, 1)")],
-    observed="Right where `<unk>` has id 1, wrong where it has id 5.",
-    change='Ask the list: `ids.get(piece, ids["<unk>"])`.',
 )
 marian_ids.mistake(
     "an unknown piece gets the course's number of `<unk>`",
@@ -148,30 +201,6 @@ marian_ids.mistake(
 # Padding
 
 marian_ids.mistake(
-    "sentences are columns",
-    edits=[
-        (
-            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows])',
-            'torch.tensor([row + [ids["<pad>"]] * (longest - len(row)) for row in rows]).T',
-        )
-    ],
-    observed="The shape is (length, sentences).",
-    change="Return one row for each sentence, without the transpose.",
-)
-marian_ids.mistake(
-    "rows are filled with 0",
-    edits=[('[ids["<pad>"]]', "[0]")],
-    observed="In shorter rows, `</s>` is followed by zeros. Here 0 is not the padding: no mask "
-    "hides it, and the encoder reads a sentence that ends several times.",
-    change='Fill with `ids["<pad>"]`.',
-)
-marian_ids.mistake(
-    "rows are filled with the end token",
-    edits=[('[ids["<pad>"]]', '[ids["</s>"]]')],
-    observed="Shorter rows end several times.",
-    change='Fill with `ids["<pad>"]`, which the masks hide.',
-)
-marian_ids.mistake(
     "rows are filled with the unknown token",
     edits=[('[ids["<pad>"]]', '[ids["<unk>"]]')],
     observed="In shorter rows, `</s>` is followed by `<unk>`, which no mask hides.",
@@ -184,18 +213,6 @@ marian_ids.mistake(
     change='Ask the list: `ids["<pad>"]`.',
 )
 marian_ids.mistake(
-    "padding comes first",
-    edits=[
-        (
-            'row + [ids["<pad>"]] * (longest - len(row))',
-            '[ids["<pad>"]] * (longest - len(row)) + row',
-        )
-    ],
-    observed="Shorter rows begin with padding, so their first piece is not at position 0, where it "
-    "was in training.",
-    change="Write the row first, then its padding.",
-)
-marian_ids.mistake(
     "longer sentences are cut to the shortest",
     edits=[
         ("longest = max(", "longest = min("),
@@ -203,12 +220,6 @@ marian_ids.mistake(
     ],
     observed="All rows are as long as the shortest, and the ends of the others are gone.",
     change="Pad all rows to the longest: `max(len(row) for row in rows)`.",
-)
-marian_ids.mistake(
-    "rows are one longer than the longest",
-    edits=[("max(len(row) for row in rows)", "max(len(row) for row in rows) + 1")],
-    observed="Even the longest row ends with padding.",
-    change="Your rows have their end tokens already: pad to the longest of them.",
 )
 marian_ids.mistake(
     "rows are not padded",
@@ -240,12 +251,6 @@ marian_ids.mistake(
     edits=[("ids.get(piece,", "ids.get(piece.lower(),")],
     observed="`▁Le` gets the id of `▁le`.",
     change="Look the piece up as it is.",
-)
-marian_ids.mistake(
-    "rows are sorted by their length",
-    edits=[("for pieces in sentences:", "for pieces in sorted(sentences, key=len, reverse=True):")],
-    observed="The longest sentence comes first, so translations would go to other sentences.",
-    change="Leave the sentences in their order.",
 )
 marian_ids.mistake(
     "empty sentences are left out",
@@ -286,8 +291,84 @@ marian_ids.mistake(
     change='Ask the list: `ids["</s>"]`, `ids["<unk>"]` and `ids["<pad>"]`.',
 )
 marian_ids.mistake(
+    "the course's begin token stands in front",
+    edits=[("rows.append([ids.get", "rows.append([1] + [ids.get")],
+    observed="Each row begins with 1, which is `<bos>` in the course's vocabularies. Here it is "
+    "not, and the source has none.",
+    change="A row of the source is its pieces and `</s>`, nothing else.",
+)
+marian_ids.mistake(
     "an unknown piece gets a number behind the end of the list",
     edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, len(ids))")],
     observed="With 8 ids an unknown piece gets 8, for which the table has no row.",
     change='Write `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "the longest row is measured without its end token",
+    edits=[("max(len(row) for row in rows)", "max(map(len, sentences))")],
+    observed="The longest rows stay one longer than what you fill up to, so the rows make no "
+    "rectangle: torch raises ValueError.",
+    change="Look for the longest row when the end tokens are there, or add 1: "
+    "`max(len(row) for row in rows)`.",
+)
+for _width in (64, 128, 10):
+    marian_ids.mistake(
+        f"rows are {_width} long, whatever the sentences",
+        edits=[("max(len(row) for row in rows)", f"{_width}")],
+        observed=f"All rows have {_width} ids, and most of them are padding.",
+        change="Pad to the longest row: `max(len(row) for row in rows)`.",
+    )
+for _number in (-100, -1):
+    marian_ids.mistake(
+        f"rows are filled with {_number}",
+        edits=[('[ids["<pad>"]]', f"[{_number}]")],
+        observed=f"Shorter rows are filled with {_number}. That is no token: the table of "
+        "embeddings has no such row.",
+        change='Fill with `ids["<pad>"]`.',
+    )
+marian_ids.mistake(
+    "an unknown piece gets -1",
+    edits=[('ids.get(piece, ids["<unk>"])', "ids.get(piece, -1)")],
+    observed="An unknown piece gets -1, for which the table of embeddings has no row.",
+    change='Write `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "an unknown piece becomes an end token",
+    edits=[('ids.get(piece, ids["<unk>"])', 'ids.get(piece, ids["</s>"])')],
+    observed="A sentence ends at its first unknown word.",
+    change='Write `ids.get(piece, ids["<unk>"])`.',
+)
+marian_ids.mistake(
+    "rows end with the unknown token",
+    edits=[(' + [ids["</s>"]]', ' + [ids["<unk>"]]')],
+    observed="Each row ends with the id of `<unk>`. The list has no `<eos>`: here the end token is "
+    "called `</s>`.",
+    change='Add `ids["</s>"]` to each row.',
+)
+marian_ids.mistake(
+    "rows are sorted from short to long",
+    edits=[("for pieces in sentences:", "for pieces in sorted(sentences, key=len):")],
+    observed="The shortest sentence comes first, so translations would go to other sentences.",
+    change="Leave the sentences in their order.",
+)
+marian_ids.mistake(
+    "pieces are cut into letters",
+    edits=[("for piece in pieces]", 'for piece in "".join(pieces)]')],
+    observed="A row has an id for each letter, and most letters are not in the list.",
+    change="Look each piece up as a whole.",
+)
+marian_ids.mistake(
+    "the pieces are turned round",
+    edits=[("for piece in pieces]", "for piece in pieces[::-1]]")],
+    observed="Each row begins with the sentence's last piece.",
+    change="Leave the pieces in their order.",
+)
+marian_ids.mistake(
+    "all sentences are one row",
+    edits=[
+        ("torch.tensor([row", "torch.tensor([number for row in rows for number in row"),
+        (' + [ids["<pad>"]] * (longest - len(row)) for row in rows]', "]"),
+    ],
+    observed="Your result has one axis, with a sentence after the other.",
+    change="Make a row for each sentence, and pad it to the longest.",
 )

@@ -122,6 +122,28 @@ _swapped(
     change="`self_attention` is `self_attn`, `cross_attention` is `encoder_attn`.",
 )
 _swapped(
+    "the norms after self- and cross-attention change places in the decoder",
+    ("add_norm_self_attention.norm", "self_attn_layer_norm"),
+    ("add_norm_cross_attention.norm", "encoder_attn_layer_norm"),
+    observed=f"`encoder_attn_layer_norm` is the norm after cross-attention. {_SILENT}",
+    change="`add_norm_self_attention.norm` is `self_attn_layer_norm`, and "
+    "`add_norm_cross_attention.norm` is `encoder_attn_layer_norm`.",
+)
+marian_name.mistake(
+    "the decoder's second and third norm change places, the encoder's are right",
+    edits=[
+        ('cross_attention.norm", "encoder_attn', 'cross_attention.norm", "final'),
+        (
+            '("add_norm_feed_forward.norm", "final_layer_norm")',
+            '("add_norm_feed_forward.norm", "final_layer_norm" if name[0] == "e" '
+            'else "encoder_attn_layer_norm")',
+        ),
+    ],
+    observed=f"`encoder_attn_layer_norm` is the norm after cross-attention. {_SILENT}",
+    change="In the decoder, too, `add_norm_feed_forward.norm` is `final_layer_norm`; "
+    "`add_norm_cross_attention.norm` is `encoder_attn_layer_norm`.",
+)
+_swapped(
     "queries and keys change places",
     ("query_projection", "q_proj"),
     ("key_projection", "k_proj"),
@@ -174,6 +196,43 @@ _other_name(
     "cross_attn_layer_norm",
     "The file has no `cross_attn_layer_norm`.",
     "In the file it is called `encoder_attn_layer_norm`.",
+)
+_other_name(
+    "the norm after cross-attention has the name of self-attention's",
+    "add_norm_cross_attention.norm",
+    "encoder_attn_layer_norm",
+    "self_attn_layer_norm",
+    f"Two norms of a decoder layer are looked for in `self_attn_layer_norm`. {_SILENT}",
+    "In the file the norm after cross-attention is called `encoder_attn_layer_norm`.",
+)
+_other_name(
+    "the output projection is called output_proj",
+    "output_projection",
+    "out_proj",
+    "output_proj",
+    "The file has no `output_proj`.",
+    "In the file it is called `out_proj`.",
+)
+marian_name.mistake(
+    "the projections keep their first words",
+    edits=[
+        ('"q_proj"', '"query_proj"'),
+        ('"k_proj"', '"key_proj"'),
+        ('"v_proj"', '"value_proj"'),
+        ('"out_proj"', '"output_proj"'),
+    ],
+    observed="The file has no `query_proj`, `key_proj`, `value_proj` and `output_proj`.",
+    change="In the file they are called `q_proj`, `k_proj`, `v_proj` and `out_proj`.",
+)
+marian_name.mistake(
+    "`feed_forward` stays in front of fc1 and fc2",
+    edits=[
+        ('("feed_forward.expand"', '("expand"'),
+        ('("feed_forward.contract"', '("contract"'),
+    ],
+    observed="In the file `fc1` and `fc2` belong to the layer itself; your names say "
+    "`feed_forward.fc1`.",
+    change='Replace `"feed_forward.expand"` and `"feed_forward.contract"` as a whole.',
 )
 marian_name.mistake(
     "cross-attention and its norm are called cross_attn",
@@ -292,6 +351,25 @@ marian_name.mistake(
     change="Return `model.shared.weight`.",
 )
 
+marian_name.mistake(
+    "the shared table has a word too many",
+    edits=[('"model.shared.weight"', '"model.shared.table.weight"')],
+    observed="`table` is a word of ours: the file has no `model.shared.table.weight`.",
+    change="Return `model.shared.weight`.",
+)
+marian_name.mistake(
+    "the shared table has no `model.`",
+    edits=[('"model.shared.weight"', '"shared.weight"')],
+    observed="In the file all names that are wanted begin with `model.`, that of the table too.",
+    change="Return `model.shared.weight`.",
+)
+marian_name.mistake(
+    "the table is looked for in the decoder",
+    edits=[('"model.shared.weight"', '"model.decoder.embed_tokens.weight"')],
+    observed="This file has no `embed_tokens`: its table is stored once, for both languages.",
+    change="Return `model.shared.weight`.",
+)
+
 # The order in which names are replaced
 
 marian_name.mistake(
@@ -301,6 +379,16 @@ marian_name.mistake(
         ("    pairs = [\n", '    pairs = [\n        ("self_attention", "self_attn"),\n'),
     ],
     observed="`add_norm_self_attention.norm` becomes `add_norm_self_attn.norm` first, and what "
+    "should replace it finds it no longer.",
+    change="Put the pairs with `add_norm` in front.",
+)
+marian_name.mistake(
+    "cross_attention is replaced before add_norm_cross_attention",
+    edits=[
+        ('        ("cross_attention", "encoder_attn"),\n', ""),
+        ("    pairs = [\n", '    pairs = [\n        ("cross_attention", "encoder_attn"),\n'),
+    ],
+    observed="`add_norm_cross_attention.norm` becomes `add_norm_encoder_attn.norm` first, and what "
     "should replace it finds it no longer.",
     change="Put the pairs with `add_norm` in front.",
 )
@@ -351,4 +439,45 @@ marian_name.mistake(
     ],
     observed="Layer 0 is right; layer 12 stops with a KeyError.",
     change="Take the layer's number from the name: a model may have any number of layers.",
+)
+marian_name.mistake(
+    "only the first digit of a layer's number is kept",
+    edits=[('"model." + name', '"model." + name.replace(".12.", ".1.")')],
+    observed="Layer 12 becomes layer 1: a number may have more than one digit.",
+    change="Split the name at its dots, or write `\\d+` for the number.",
+)
+marian_name.mistake(
+    "what `replace` returns is lost",
+    edits=[("name = name.replace(ours, theirs)", "name.replace(ours, theirs)")],
+    observed="Our names come back, with `model.` in front: a text never changes, and `replace` "
+    "returns a new one.",
+    change="Write `name = name.replace(...)`.",
+)
+
+
+def _six_parts(name: str) -> str:
+    _stack, _layers, _number, _part, _inner, _kind = name.split(".")
+    return names.marian_name(name)
+
+
+def _beyond_the_parts(name: str) -> str:
+    _part = name.split(".")[3]
+    return names.marian_name(name)
+
+
+marian_name.mistake(
+    "the shared table's name is taken for a layer's",
+    body=_six_parts,
+    observed="`source_embeddings.table.weight` has three parts, the name of a layer's weight has "
+    "six: they cannot be taken apart in the same way.",
+    change='First ask for the table, `if name.endswith("table.weight")`, and return '
+    "`model.shared.weight`.",
+)
+marian_name.mistake(
+    "parts are looked for that the shared table's name does not have",
+    body=_beyond_the_parts,
+    observed="`source_embeddings.table.weight` has three parts, the name of a layer's weight has "
+    "six.",
+    change='First ask for the table, `if name.endswith("table.weight")`, and return '
+    "`model.shared.weight`.",
 )

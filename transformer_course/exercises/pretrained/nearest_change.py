@@ -37,6 +37,14 @@ def _two_alike(options: Options) -> float:
     return 3.0 - (options.get("bias") is True) - (options.get("first") == 1)
 
 
+def _nearer_and_nearer(options: Options) -> float:
+    """Return a distance by which gelu is nearer than relu, and swish nearer than gelu."""
+    steps = {"swish": 0.0, "gelu": 1.0, "relu": 2.0}
+    activation = options.get("activation")
+    step = steps[activation] if isinstance(activation, str) else 10.0
+    return step + 3 * (options.get("order") != "pairs") + 3 * (options.get("bias") is not False)
+
+
 _START = {"activation": "relu", "order": "pairs", "bias": False}
 _CHOICES = {
     "activation": ["relu", "gelu", "swish"],
@@ -48,6 +56,7 @@ _CASES = (
     (_far_from(activation="swish", order="halves", bias=True), "two changes help, and a third"),
     (_far_from(bias=True, order="halves", activation="gelu"), "others help more"),
     (_far_from(activation="swish", order="pairs", bias=False), "the first is wrong"),
+    (_nearer_and_nearer, "one of its values is nearer, and another nearer still"),
     (_far_from(activation="relu", order="pairs", bias=True), "the last is wrong"),
     (_far_from(activation="relu", order="pairs", bias=False), "nothing is wrong"),
 )
@@ -140,10 +149,10 @@ nearest_change.mistake(
 nearest_change.mistake(
     "a change is returned even where none helps",
     edits=[
-        ("best = options", "best = None"),
         (
-            "if distance(changed) < distance(best):",
-            "if changed != options and (best is None or distance(changed) < distance(best)):",
+            "best = options",
+            "best, true = options, distance\n"
+            '    distance = lambda tried: float("inf") if tried == options else true(tried)',
         ),
     ],
     observed="Where every change leads away, you return one all the same. A search that goes on "
@@ -167,6 +176,48 @@ nearest_change.mistake(
     change="Look for the smallest distance, not for the largest difference.",
 )
 
+nearest_change.mistake(
+    "a value that was tried stays while others are tried",
+    edits=[
+        ("best = options", "best, tried = options, dict(options)"),
+        (
+            "changed = {**options, name: value}",
+            "tried[name] = value\n            changed = dict(tried)",
+        ),
+    ],
+    observed="Each try differs from the last one by a value, but the values tried before are still "
+    "in it: more than one option has changed.",
+    change="Begin each try from `options`: `{**options, name: value}`.",
+)
+nearest_change.mistake(
+    "the best is the dictionary in which the next values are tried",
+    edits=[
+        ("best = options", "best, nearest = options, distance(options)"),
+        (
+            "        for value in values:\n",
+            "        changed = dict(options)\n        for value in values:\n",
+        ),
+        ("changed = {**options, name: value}", "changed[name] = value"),
+        ("distance(changed) < distance(best)", "distance(changed) < nearest"),
+        ("best = changed", "best, nearest = changed, distance(changed)"),
+    ],
+    observed="A change that was kept is overwritten by the next values of the same name: `best` "
+    "and what is tried are one dictionary.",
+    change="Make a new dictionary for each try: `{**options, name: value}`.",
+)
+nearest_change.mistake(
+    "the best is the one dictionary in which everything is tried",
+    edits=[
+        ("best = options", "best, nearest, changed = options, distance(options), dict(options)"),
+        ("changed = {**options, name: value}", "changed[name] = value"),
+        ("distance(changed) < distance(best)", "distance(changed) < nearest"),
+        ("best = changed", "best, nearest = changed, distance(changed)"),
+    ],
+    observed="Where something helps, you return the last value of every name: `best` and what is "
+    "tried are one dictionary.",
+    change="Make a new dictionary for each try: `{**options, name: value}`.",
+)
+
 # What is tried
 
 nearest_change.mistake(
@@ -180,6 +231,13 @@ nearest_change.mistake(
     edits=[("best = changed\n", "best = changed\n            break\n")],
     observed="Right where the first value of a name is right, wrong where it is the second.",
     change="Try all values of a name.",
+)
+nearest_change.mistake(
+    "of each name, nothing is tried after the first value that helps",
+    edits=[("best = changed\n", "best = changed\n                break\n")],
+    observed="Where the second value of a name is nearer than the first, and the third nearer "
+    "still, you return the second.",
+    change="Try all values of a name: leave out the `break`.",
 )
 nearest_change.mistake(
     "only the last value of each name is tried",
@@ -279,7 +337,7 @@ nearest_change.mistake(
     "the options stay as they are",
     edits=[("return best", "return options")],
     observed="Whatever is wrong, you return what came in. `{name: value, **options}` does so too: "
-    "it puts the old value back.",
+    "it puts the old value back; and `dict(options, name=value)` sets an option called `name`.",
     change="Write the change last, `{**options, name: value}`, and return `best`.",
 )
 nearest_change.mistake(
@@ -288,4 +346,16 @@ nearest_change.mistake(
     observed="You return the options with the last value of the last name, whether it helps or "
     "not.",
     change="Return `best`.",
+)
+nearest_change.mistake(
+    "the first change that helps is returned, alone",
+    edits=[("best = changed", "return {name: value}")],
+    observed="You return a dictionary with one entry, and look no further.",
+    change="Look at all changes, and return all options, one of them changed.",
+)
+nearest_change.mistake(
+    "the first change that helps is returned, as name and value",
+    edits=[("best = changed", "return name, value")],
+    observed="You return a pair such as `('order', 'halves')`, and look no further.",
+    change="Look at all changes, and return the changed options.",
 )

@@ -237,6 +237,22 @@ bpe_merge.mistake(
     change="Go two places further after a merge: `place += 2`.",
 )
 bpe_merge.mistake(
+    "a piece is merged both with the one before and with the one after",
+    edits=[
+        (
+            MERGE_A_WORD,
+            "        new = []\n"
+            "        for place in range(len(pieces)):\n"
+            "            if pieces[place : place + 2] == best:\n"
+            '                new.append("".join(best))\n'
+            "            elif place == 0 or pieces[place - 1 : place + 1] != best:\n"
+            "                new.append(pieces[place])\n",
+        )
+    ],
+    observed='`aaa` becomes "aa", "aa": the middle "a" is used twice.',
+    change="Go two places further after a merge, so that what is merged is not looked at again.",
+)
+bpe_merge.mistake(
     "words are merged from their end",
     edits=[
         (
@@ -340,4 +356,20 @@ bpe_merge.mistake(
     "piece. `str.count` and a loop that jumps over the place it has counted do that.",
     change="Count every two neighbours: `pairwise(pieces)`. Only merging jumps over what is "
     "merged.",
+)
+bpe_merge.mistake(
+    "the pair is chosen by the score of WordPiece",
+    edits=[
+        ("counts = Counter()", "counts, single = Counter(), Counter()"),
+        (
+            "        for pair in pairwise(pieces):\n",
+            "        for piece in pieces:\n"
+            "            single[piece] += count\n"
+            "        for pair in pairwise(pieces):\n",
+        ),
+        ("key=counts.get", "key=lambda p: counts[p] / (single[p[0]] * single[p[1]])"),
+    ],
+    observed="You divide a pair's count by those of its two pieces, so rare pieces win, such as "
+    '"a" and "b" in `ab` against "a" and "a" in `aaa`.',
+    change="Take the pair with the largest count: `max(counts, key=counts.get)`.",
 )

@@ -241,3 +241,32 @@ brevity_penalty.mistake(
     observed="A candidate of half the length keeps a tenth; it should keep exp(-1), which is .37.",
     change="Take powers of e: `math.exp`.",
 )
+brevity_penalty.mistake(
+    "an empty candidate gets nothing back",
+    edits=[("return 0.0", "return None")],
+    observed="For 0 words of 5 no branch returns anything, so the result is None.",
+    change="Return 0 for an empty candidate.",
+)
+brevity_penalty.mistake(
+    "words too many pay like words too few",
+    edits=[
+        ("    if candidate_length >= reference_length:\n        return 1.0\n", ""),
+        (
+            "1 - reference_length / candidate_length",
+            "-abs(reference_length - candidate_length) / candidate_length",
+        ),
+    ],
+    observed="9 words for 6 get 0.72. Too many words already lower the precisions.",
+    change="Return 1 where the candidate is at least as long as the reference.",
+)
+brevity_penalty.mistake(
+    "it is the root of the ratio of the lengths",
+    edits=[
+        (
+            "math.exp(1 - reference_length / candidate_length)",
+            "math.sqrt(candidate_length / reference_length)",
+        )
+    ],
+    observed="4 words of 6 get 0.82 instead of 0.61.",
+    change="Use `math.exp(1 - reference_length / candidate_length)`.",
+)

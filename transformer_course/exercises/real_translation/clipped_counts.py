@@ -267,6 +267,47 @@ clipped_counts.mistake(
     change="Return `matches, total`.",
 )
 
+clipped_counts.mistake(
+    "each pair of equal n-grams is a match",
+    edits=[("min(count, theirs[ngram])", "count * theirs[ngram]")],
+    observed='A "the" of the candidate matches each of the two in the reference: two loops, one '
+    "inside the other, count pairs.",
+    change="Take the smaller of the two counts: `min(count, theirs[ngram])`.",
+)
+clipped_counts.mistake(
+    "an n-gram that comes again adds its matches again",
+    edits=[("min(count, theirs[ngram])", "count * min(count, theirs[ngram])")],
+    observed='Seven times "the" with two in the reference gives 14 matches: you go through all '
+    "n-grams of the candidate, and each adds the matches of all its likes.",
+    change="Go through the different n-grams: the keys of a `Counter`, or a set.",
+)
+clipped_counts.mistake(
+    "the union is counted, not what both have",
+    edits=[("sum(min(count, theirs[ngram]) for", "sum((mine | theirs).values()) or sum(0 for")],
+    observed="You take the larger of the two counts of each n-gram: `|` keeps whatever one of the "
+    "two sentences has.",
+    change="Use `mine & theirs`, which takes the smaller of the two counts.",
+)
+clipped_counts.mistake(
+    "n-grams are looked for in the text of the reference",
+    edits=[("theirs[ngram]", '" ".join(reference).count(" ".join(ngram))')],
+    observed='In the text "hear a dog and", "dog a" is found, since a word begins with "a": '
+    "`count` in a text knows no words.",
+    change="Count tuples of words, in a `Counter`.",
+)
+clipped_counts.mistake(
+    "the last n-gram is one word too long",
+    edits=[("start + n]", "start + n + 1]")],
+    observed="For n = 1 you count pairs of words, and a single one at the end.",
+    change="`words[start : start + n]` has n words; the end of a slice does not count.",
+)
+clipped_counts.mistake(
+    "n-grams have one word too few",
+    edits=[("start + n]", "start + n - 1]")],
+    observed="For n = 2 you count single words, and for n = 1 n-grams without any word.",
+    change="`words[start : start + n]` has n words: `start + n` itself does not count.",
+)
+
 
 def _lists(candidate: list[str], reference: list[str], n: int) -> tuple[int, int]:
     mine, theirs = (

@@ -49,6 +49,14 @@ _GOOD = (
                 1,
             )
         ),
+        # Too short as a whole, but the last sentence is not.
+        Case(
+            (
+                _sentences("a cat sleeps here", "the dog runs"),
+                _sentences("a small cat sleeps here now", "the dog runs"),
+                1,
+            )
+        ),
     ],
     properties=[
         Property("BLEU is between 0 and 1", lambda value, case: 0 <= value <= 1 + 1e-9),
@@ -193,6 +201,30 @@ corpus_bleu.mistake(
     observed="You take the mean of the sentences' penalties. In a corpus a sentence that is a word "
     "too short is made up for by one that is a word too long.",
     change="Add up the lengths of all candidates and of all references; there is one penalty.",
+)
+corpus_bleu.mistake(
+    "the penalties of all sentences are multiplied",
+    edits=[
+        (
+            "lengths = sum(map(len, candidates)), sum(map(len, references))",
+            "pairs = list(zip(candidates, references, strict=True))\n"
+            "    penalties = [own.brevity_penalty(len(c), len(r)) for c, r in pairs]",
+        ),
+        ("own.brevity_penalty(*lengths)", "math.prod(penalties)"),
+    ],
+    observed="Each sentence that is too short lowers the BLEU of the whole corpus. In a corpus it "
+    "is made up for by one that is too long.",
+    change="Add up the lengths of all candidates and of all references; there is one penalty.",
+)
+corpus_bleu.mistake(
+    "the brevity penalty is that of the last sentence",
+    edits=[
+        ("sum(map(len, candidates))", "len(candidates[-1])"),
+        ("sum(map(len, references))", "len(references[-1])"),
+    ],
+    observed="Where the candidates are too short as a whole, but the last one is not, nobody pays: "
+    "the lengths are those of the last sentence.",
+    change="Add up the lengths of all candidates and of all references.",
 )
 corpus_bleu.mistake(
     "the precisions' plain mean is taken",
@@ -385,4 +417,57 @@ corpus_bleu.mistake(
     observed="With max_n = 1 sentences with a third of their words wrong get 1 instead of 0.667: "
     "you count n-grams of no words at all, of which all match, and none of `max_n` words.",
     change="Begin with 1: `range(1, max_n + 1)`.",
+)
+corpus_bleu.mistake(
+    "the counts of shorter n-grams are not set back to 0",
+    edits=[
+        ("logarithms = []", "logarithms, before = [], (0, 0)"),
+        (
+            "matches, total = (sum(column) for column in zip(*counts, strict=True))",
+            "matches, total = before = [sum(c) for c in zip(before, *counts, strict=True)]",
+        ),
+    ],
+    observed="With max_n = 1 everything is right. The precision of longer n-grams holds the "
+    "matches and totals of all shorter ones.",
+    change="Begin with 0 matches and a total of 0 for each n, inside the loop over n.",
+)
+corpus_bleu.mistake(
+    "there is one precision for n-grams of all lengths",
+    edits=[
+        ("        if matches == 0:\n            return 0.0\n", ""),
+        ("math.log(matches / total)", "(matches, total)"),
+        (
+            "math.exp(sum(logarithms) / max_n)",
+            "sum(m for m, _ in logarithms) / sum(t for _, t in logarithms)",
+        ),
+    ],
+    observed="With max_n = 1 everything is right. Otherwise you divide all matches by all totals, "
+    "so that single words count most.",
+    change="Compute a precision for each n, and take the geometric mean of them.",
+)
+corpus_bleu.mistake(
+    "only the last precision is kept",
+    edits=[
+        ("logarithms.append(math.log(matches / total))", "logarithms = [math.log(matches / total)]")
+    ],
+    observed="With max_n = 1 everything is right; otherwise BLEU comes out too high, since one "
+    "logarithm is divided by `max_n`.",
+    change="Add up the logarithms of all precisions.",
+)
+corpus_bleu.mistake(
+    "it returns within the loop, after the single words",
+    edits=[
+        ("    lengths = sum", "        lengths = sum"),
+        ("    return own.brev", "        return own.brev"),
+    ],
+    observed="With max_n = 1 everything is right; otherwise longer n-grams have no effect, as the "
+    "`return` is inside the loop over n.",
+    change="Move the `return` out of the loop.",
+)
+corpus_bleu.mistake(
+    "n-grams of `max_n` words are left out, and the mean is that of the others",
+    edits=[("max_n + 1", "max_n"), ("(logarithms) / max_n", "(logarithms) / len(logarithms)")],
+    observed="With max_n = 4 you count up to three words, and with max_n = 1 there is nothing to "
+    "average: `range(1, max_n)` ends before max_n.",
+    change="Write `range(1, max_n + 1)`.",
 )

@@ -88,6 +88,7 @@ _SHUFFLED = [5, 11, 2, 8, 1, 12, 4, 10, 7, 3, 9, 6]
         Case(([(4, target) for target in _SHUFFLED], 40), observe=_examined),
         Case(([(1, 1), (9, 9), (1, 1), (9, 9)], 19), observe=_examined),
         Case(([(6, 4), (6, 4), (5, 5), (4, 6), (4, 6)], 20), observe=_examined),
+        Case(([(6, 4), (5, 5)], 20), observe=_examined),
         Case(([(12, 1)] * 9 + [(2, 13)] * 12, 45), observe=_examined),
         Case((_many_pairs(), 120), observe=_examined),
         Case(([(3, 3), (30, 28), (4, 3), (3, 4), (25, 31)], 24), observe=_examined),
@@ -216,6 +217,28 @@ token_budget_batches.mistake(
     edits=[("for each in grown", "for each in order[: order.index(number) + 1]")],
     observed="A source or target that was long in an earlier batch makes later batches small.",
     change="When a new batch begins, its longest lengths are those of its first pair.",
+)
+token_budget_batches.mistake(
+    "a new batch forgets its first pair, the shortest",
+    edits=[("for each in grown", "for each in grown[len(batches) > 1 :]")],
+    observed="Where a batch begins, the longest lengths start at 0 and not at those of its first "
+    "pair, which may have the longest source or target: batches are above the budget.",
+    change="When a new batch begins, its longest lengths are those of its first pair.",
+)
+token_budget_batches.mistake(
+    "the next pair is not counted as a row",
+    edits=[("len(grown)", "(len(grown) - 1)")],
+    observed="The lengths are those of the batch with the next pair, but the rows those without "
+    "it: batches are above the budget by a row.",
+    change="Count the next pair too: `(len(batch) + 1) * (longest source + longest target)`.",
+)
+token_budget_batches.mistake(
+    "all batches have as many rows as the longest pair allows",
+    edits=[("sum(longest)", "max(map(sum, lengths))")],
+    observed="One long sentence of the corpus makes all batches small, those of short sentences "
+    "too.",
+    change="Use the longest lengths of the batch alone, so that short sentences share large "
+    "batches.",
 )
 token_budget_batches.mistake(
     "a new batch forgets how long its first pair is",
@@ -386,4 +409,15 @@ token_budget_batches.mistake(
     ],
     observed="The batches hold the pairs of lengths; which sentences they belong to is lost.",
     change="Collect the numbers of the pairs: `sorted(range(len(lengths)), key=...)`.",
+)
+token_budget_batches.mistake(
+    "the pair that does not fit is lost, and leaves an empty batch",
+    edits=[
+        ("batches = []", "batches = [[]]"),
+        ("append([number])", "append([])"),
+        ("return batches", "return batches if batches[-1] else batches[:-1]"),
+    ],
+    observed="Each time a batch is full, one pair disappears: the new batch begins without it, and "
+    "before a pair that is too long there is nothing in it.",
+    change="Begin the new batch with it: `[number]`, not `[]`.",
 )

@@ -399,3 +399,22 @@ softmax.mistake(
     "three axes each matrix sums to 1 instead of each row.",
     change="No loop is needed: `sum(dim=-1, keepdim=True)` works for every shape.",
 )
+softmax.mistake(
+    "`keepdim=True` is missing in the logsumexp",
+    edits=[("growth / total", "(scores - scores.logsumexp(dim=-1)).exp()")],
+    observed="A (2, 3) tensor and the (2,) results for its rows do not fit. For a square one it "
+    "works and is wrong: column 0 is divided by the sum of row 0.",
+    change="Write `logsumexp(dim=-1, keepdim=True)`, of shape (2, 1): one number beside each row.",
+)
+softmax.mistake(
+    "divided by how many scores a row has, not by the sum of their exponentials",
+    edits=[("growth / total", "growth / scores.shape[-1]")],
+    observed="For the scores 1, 3, 0 the largest share is a third, and the three do not sum to 1.",
+    change="Divide by the sum of the row: `growth.sum(dim=-1, keepdim=True)`.",
+)
+softmax.mistake(
+    "divided by the length of the row as a vector, not by its sum",
+    edits=[("growth.sum", "growth.norm")],
+    observed="The squares of your shares sum to 1; the shares themselves should.",
+    change="Divide by the sum of the row: `sum`, not `norm`.",
+)

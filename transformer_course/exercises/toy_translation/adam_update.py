@@ -342,3 +342,32 @@ adam_update.mistake(
     "you return are right.",
     change="Compute the new mean of the gradient first, and correct that one.",
 )
+adam_update.mistake(
+    "the old mean of the gradients gets the small share",
+    edits=[("beta1 * mean + (1 - beta1) * gradient", "(1 - beta1) * mean + beta1 * gradient")],
+    observed="Nine tenths of the mean are the newest gradient; the mean of the squares is right.",
+    change="Keep `beta1` of the old mean, and add `1 - beta1` of the gradient.",
+)
+adam_update.mistake(
+    "the old mean of the squares gets the small share",
+    edits=[("beta2 * square + (1 - beta2) * g", "(1 - beta2) * square + beta2 * g")],
+    observed="Nearly all of the mean of the squares is the newest square; the mean of the "
+    "gradients is right.",
+    change="Keep `beta2` of the old mean of the squares, and add `1 - beta2` of the new square.",
+)
+adam_update.mistake(
+    "the corrections multiply",
+    edits=[
+        ("mean / (1 - beta1**step)", "mean * (1 - beta1**step)"),
+        ("square / (1 - beta2**step)", "square * (1 - beta2**step)"),
+    ],
+    observed="The first step is half as long as it should be: both means begin at 0, and you "
+    "make them smaller still.",
+    change="Divide by `1 - beta1**step` and `1 - beta2**step`: the means are too small at first.",
+)
+adam_update.mistake(
+    "the squares are added up to one number",
+    edits=[("gradient**2", "(gradient**2).sum()")],
+    observed="All weights share one sum of squares, the square of the gradient's length.",
+    change="Keep `gradient**2` for each number of the matrix, without `.sum()` or `.norm()`.",
+)

@@ -85,16 +85,79 @@ collate.mistake(
     change="Put `bos` before what goes in and `eos` after what comes out.",
 )
 collate.mistake(
-    "target in and target out are the whole sentence with both its ends",
-    edits=[("[bos, *target]", "[bos, *target, eos]"), ("[*target, eos]", "[bos, *target, eos]")],
-    observed="Both hold `bos`, the words and `eos`, so the token to predict is the one just read.",
-    change="Leave `eos` off what goes in and `bos` off what comes out.",
-)
-collate.mistake(
     "the shift goes the wrong way",
     edits=[("[bos, *target]", "[*target, eos]"), ("[*target, eos]", "[bos, *target]")],
     observed="The decoder reads a word and must predict the one before it; `bos` comes out.",
     change="Swap them: `bos` goes in first, `eos` comes out last.",
+)
+collate.mistake(
+    "the source has no end token",
+    edits=[("[*source, eos]", "[*source]")],
+    observed="The source's rows are one shorter than wanted; an empty sentence would have "
+    "nothing to attend to.",
+    change="Append `eos` to each source too.",
+)
+collate.mistake(
+    "the source begins with the begin token",
+    edits=[("[*source, eos]", "[bos, *source, eos]")],
+    observed="The first column of the source is `bos`.",
+    change="The begin token tells the decoder to start; the source takes only `eos`, at its end.",
+)
+collate.mistake(
+    "the source has the begin token in place of the end token",
+    edits=[("[*source, eos]", "[bos, *source]")],
+    observed="The source begins with `bos` and does not end with `eos`; its shape is right.",
+    change="Append `eos` to each source, and leave `bos` to the decoder: `[*source, eos]`.",
+)
+collate.mistake(
+    "source and target are filled up to one width",
+    edits=[
+        ("max(len(row) for row in rows)", "max(len(ids) for pair in pairs for ids in pair) + 1")
+    ],
+    observed="The three rectangles are equally wide, as wide as the longest sentence of both "
+    "languages.",
+    change="Take the longest row of each rectangle alone.",
+)
+collate.mistake(
+    "padding comes first",
+    edits=[("row + [pad]", "[pad]"), ("len(row))", "len(row)) + row")],
+    observed="Short rows begin with padding, so their words are at other positions than in a long "
+    "row.",
+    change="Append the padding: `row + [pad] * n`.",
+)
+collate.mistake(
+    "rows are filled up with 0 instead of `pad`",
+    edits=[("[pad]", "[0]")],
+    observed="With `pad=9` the short rows end in 0, which is then an ordinary token.",
+    change="Use the argument `pad`.",
+)
+collate.mistake(
+    "the rectangles lie on their side",
+    edits=[("for row in rows])", "for row in rows]).T")],
+    observed="The first axis is the token, the second the sentence.",
+    change="Batch first: one row for each sentence. `pad_sequence` needs `batch_first=True`.",
+)
+collate.mistake(
+    "the end token comes after the padding",
+    edits=[
+        ("row + [pad]", "row[: -1 if row[-1] == eos else None] + [pad]"),
+        ("(longest - len(row))", "(longest - len(row)) + [eos] * (row[-1] == eos)"),
+    ],
+    observed="The last column of the source and of target out is `eos` in every row; short rows "
+    "have padding in front of it.",
+    change="Append `eos` to each row first, then fill the row up.",
+)
+collate.mistake(
+    "rows are filled up with the end token",
+    edits=[("[pad]", "[eos]")],
+    observed="Short rows end in several `eos`, and nothing tells padding from the end.",
+    change="Use the argument `pad`.",
+)
+collate.mistake(
+    "target in and target out are the whole sentence with both its ends",
+    edits=[("[bos, *target]", "[bos, *target, eos]"), ("[*target, eos]", "[bos, *target, eos]")],
+    observed="Both hold `bos`, the words and `eos`, so the token to predict is the one just read.",
+    change="Leave `eos` off what goes in and `bos` off what comes out.",
 )
 collate.mistake(
     "there is no begin token",
@@ -137,19 +200,6 @@ collate.mistake(
     change="Leave `bos` off what comes out: `[*target, eos]`.",
 )
 collate.mistake(
-    "the source has no end token",
-    edits=[("[*source, eos]", "[*source]")],
-    observed="The source's rows are one shorter than wanted; an empty sentence would have "
-    "nothing to attend to.",
-    change="Append `eos` to each source too.",
-)
-collate.mistake(
-    "the source begins with the begin token",
-    edits=[("[*source, eos]", "[bos, *source, eos]")],
-    observed="The first column of the source is `bos`.",
-    change="The begin token tells the decoder to start; the source takes only `eos`, at its end.",
-)
-collate.mistake(
     "source and target are swapped",
     edits=[
         ("for source, _", "for _, source"),
@@ -158,19 +208,6 @@ collate.mistake(
     ],
     observed="The first rectangle holds the second sentence of each pair.",
     change="A pair is (source, target): take its first list for the source.",
-)
-collate.mistake(
-    "padding comes first",
-    edits=[("row + [pad]", "[pad]"), ("len(row))", "len(row)) + row")],
-    observed="Short rows begin with padding, so their words are at other positions than in a long "
-    "row.",
-    change="Append the padding: `row + [pad] * n`.",
-)
-collate.mistake(
-    "rows are filled up with 0 instead of `pad`",
-    edits=[("[pad]", "[0]")],
-    observed="With `pad=9` the short rows end in 0, which is then an ordinary token.",
-    change="Use the argument `pad`.",
 )
 collate.mistake(
     "rows are cut to the shortest",
@@ -186,12 +223,6 @@ collate.mistake(
     change="Fill up to the longest row of this batch.",
 )
 collate.mistake(
-    "the rectangles lie on their side",
-    edits=[("for row in rows])", "for row in rows]).T")],
-    observed="The first axis is the token, the second the sentence.",
-    change="Batch first: one row for each sentence. `pad_sequence` needs `batch_first=True`.",
-)
-collate.mistake(
     "the longest rows lose their last token",
     edits=[
         ("max(len(row) for row in rows)", "max(len(row) for row in rows) - 1"),
@@ -200,25 +231,6 @@ collate.mistake(
     observed="The rectangles are one narrower than wanted: the longest length was taken without "
     "`bos` and `eos`, and rows are cut to it.",
     change="Measure the rows when `bos` and `eos` are in them.",
-)
-collate.mistake(
-    "source and target are filled up to one width",
-    edits=[
-        ("max(len(row) for row in rows)", "max(len(ids) for pair in pairs for ids in pair) + 1")
-    ],
-    observed="The three rectangles are equally wide, as wide as the longest sentence of both "
-    "languages.",
-    change="Take the longest row of each rectangle alone.",
-)
-collate.mistake(
-    "the end token comes after the padding",
-    edits=[
-        ("row + [pad]", "row[: -1 if row[-1] == eos else None] + [pad]"),
-        ("(longest - len(row))", "(longest - len(row)) + [eos] * (row[-1] == eos)"),
-    ],
-    observed="The last column of the source and of target out is `eos` in every row; short rows "
-    "have padding in front of it.",
-    change="Append `eos` to each row first, then fill the row up.",
 )
 collate.mistake(
     "nothing is filled up",
@@ -239,12 +251,6 @@ collate.mistake(
     observed="Short rows of target out end in -100, which torch's `cross_entropy` leaves out by "
     "itself. Here `pad` is asked for in all three.",
     change="Fill target out up with `pad` as well; the loss will be told to leave it out.",
-)
-collate.mistake(
-    "rows are filled up with the end token",
-    edits=[("[pad]", "[eos]")],
-    observed="Short rows end in several `eos`, and nothing tells padding from the end.",
-    change="Use the argument `pad`.",
 )
 collate.mistake(
     "`bos` and `eos` have changed places",
@@ -288,12 +294,6 @@ collate.mistake(
     ],
     observed="Where a target is longer than all sources, its rows differ in length.",
     change="Look for the longest row of each rectangle on its own.",
-)
-collate.mistake(
-    "the source has the begin token in place of the end token",
-    edits=[("[*source, eos]", "[bos, *source]")],
-    observed="The source begins with `bos` and does not end with `eos`; its shape is right.",
-    change="Append `eos` to each source, and leave `bos` to the decoder: `[*source, eos]`.",
 )
 collate.mistake(
     "there is a column of padding too many",

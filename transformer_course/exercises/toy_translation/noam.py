@@ -190,3 +190,62 @@ noam.mistake(
     observed="`step ** -1 / 2` is half of 1 / step: Python takes the power before it divides.",
     change="Write `step ** -0.5`.",
 )
+# With `if` in place of `min`, what is wrong in the rising branch shows in other ways.
+_RISING = {
+    "has lost its minus": ("warmup**-1.5", "warmup**1.5"),
+    "is -1/2": ("warmup**-1.5", "warmup**-0.5"),
+}
+for _wrong, _edit in _RISING.items():
+    for _until, _comparison in {"before": "<", "up to": "<="}.items():
+        noam.mistake(
+            f"the exponent of the warm-up {_wrong}, in a branch for the steps {_until} its end",
+            edits=[
+                _edit,
+                ("min(rising, falling)", f"(rising if step {_comparison} warmup else falling)"),
+            ],
+            observed="After the warm-up all is right; within it the rate is far too high.",
+            change="Use `step * warmup ** -1.5` within the warm-up.",
+        )
+noam.mistake(
+    "the exponent applies to the product of step and warm-up",
+    edits=[("step * warmup**-1.5", "(step * warmup) ** -1.5")],
+    observed="The branch that should rise is `(step * warmup) ** -1.5`, which falls.",
+    change="Only the warm-up has the exponent: `step * warmup ** -1.5`.",
+)
+noam.mistake(
+    "the share of the warm-up is multiplied by 1.5",
+    edits=[("step * warmup**-1.5", "step / warmup * 1.5")],
+    observed="The rising branch is `1.5 * step / warmup`; 1.5 is an exponent in the formula.",
+    change="Write `step / warmup ** 1.5`, with two asterisks.",
+)
+noam.mistake(
+    "brackets are missing around all exponents",
+    edits=[
+        ("d_model**-0.5", "d_model**-1 / 2"),
+        ("step**-0.5", "step**-1 / 2"),
+        ("warmup**-1.5", "warmup**-3 / 2"),
+    ],
+    observed="`step ** -1 / 2` is half of 1 / step: Python takes the power before it divides.",
+    change="Write `-0.5` and `-1.5`, or `** (-1 / 2)`.",
+)
+noam.mistake(
+    "brackets are missing around the exponent of `d_model`",
+    edits=[("d_model**-0.5", "d_model**-1 / 2")],
+    observed="`d_model ** -1 / 2` is half of 1 / d_model: Python takes the power before it "
+    "divides.",
+    change="Write `d_model ** -0.5`.",
+)
+noam.mistake(
+    "brackets are missing around the exponent of the warm-up",
+    edits=[("warmup**-1.5", "warmup**-3 / 2")],
+    observed="`warmup ** -3 / 2` is half of `warmup ** -3`: Python takes the power before it "
+    "divides.",
+    change="Write `warmup ** -1.5`.",
+)
+noam.mistake(
+    "it is the mean of the branches",
+    edits=[("min(rising, falling)", "(rising + falling) / 2")],
+    observed="At step = warmup all is right, because both branches are equal there; before and "
+    "after it the larger one raises the rate.",
+    change="Take the smaller of the two with `min`.",
+)

@@ -287,3 +287,22 @@ smoothed_cross_entropy.mistake(
     "no share to the right token and to padding.",
     change="Divide by `vocab`: every token gets a share, the right one and padding too.",
 )
+# What the mean of nothing is depends on who wrote `own.masked_mean`.
+for _nothing, _result in {
+    "": "own.masked_mean(per_token, targets == pad)",
+    ", and 0 / 0 without any": "per_token[targets == pad].mean()",
+}.items():
+    smoothed_cross_entropy.mistake(
+        f"only padding counts{_nothing}",
+        edits=[("own.masked_mean(per_token, targets != pad)", _result)],
+        observed="The mean is that of the padding, and the words have no influence.",
+        change="True means a real token to `own.masked_mean`: `targets != pad`.",
+    )
+for _small in ("1e-8", "1e-9", "1e-12"):
+    smoothed_cross_entropy.mistake(
+        f"{_small} is added before the logarithm",
+        edits=[("logits.log_softmax(dim=-1)", f"(logits.softmax(dim=-1) + {_small}).log()")],
+        observed="Where one logit is 300 below another, its probability is 0 in float32, and you "
+        f"take the logarithm of {_small} instead of -300.",
+        change="Use `logits.log_softmax(dim=-1)`, which needs no such help.",
+    )

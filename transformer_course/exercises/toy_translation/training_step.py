@@ -337,3 +337,28 @@ training_step.mistake(
     "again after the step.",
     change="Return the loss that `backward()` was called on.",
 )
+for _optimizer, _made in {
+    "Adam": "torch.optim.Adam(network.parameters(), lr=1e-3)",
+    "SGD": "torch.optim.SGD(network.parameters(), lr=0.01)",
+}.items():
+    training_step.mistake(
+        f"a new optimizer, {_optimizer}, takes the place of the given one",
+        edits=[('as a number."""', f'as a number."""\n    optimizer = {_made}')],
+        observed="The first loss is right, and the step has another length: it is not that of the "
+        "optimizer that is given, and what it remembers is lost after each call.",
+        change="Use the argument `optimizer`.",
+    )
+training_step.mistake(
+    "the returned loss is divided by the number of tokens once more",
+    edits=[("loss.item()", "loss.item() / int((target_out != pad).sum())")],
+    observed="The weights are right, and the first loss is the wanted one divided by the number "
+    "of real tokens.",
+    change="Return the mean itself, `loss.item()`.",
+)
+training_step.mistake(
+    "the returned loss is multiplied by the number of places",
+    edits=[("loss.item()", "loss.item() * target_out.numel()")],
+    observed="The weights are right, and the first loss is the wanted one times the number of "
+    "tokens, padding included.",
+    change="Return the mean itself, `loss.item()`.",
+)

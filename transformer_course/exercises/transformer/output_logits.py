@@ -168,3 +168,10 @@ output_logits.mistake(
     change="Use `table` itself, without `.data` and `.detach()`; a new `nn.Parameter` made from "
     "it is cut off as well.",
 )
+output_logits.mistake(
+    "the tokens come before the batch",
+    edits=[("return vectors", "return (vectors"), ("table.T", "table.T).permute(2, 0, 1)")],
+    observed="Your result has shape (vocab, batch, length) instead of (batch, length, vocab): what "
+    "a loop over the rows of the table collects, `torch.stack` joins along a new axis 0.",
+    change="Put the tokens last: `vectors @ table.T`, or `torch.stack(..., dim=-1)`.",
+)

@@ -299,3 +299,60 @@ parameter_count.mistake(
     observed="Without tying you count two tables of source_vocab rows and one of target_vocab.",
     change="The output scores target words: count the target's vocabulary twice.",
 )
+for _vocab, _other in [("target", "source"), ("source", "target")]:
+    parameter_count.mistake(
+        f"every table is counted with {_vocab}_vocab rows",
+        edits=[
+            ("config.source_vocab + 2 * config.target_vocab", f"3 * config.{_vocab}_vocab"),
+            ("config.source_vocab + config.target_vocab", f"2 * config.{_vocab}_vocab"),
+        ],
+        observed="With two vocabularies your count is wrong: it does not depend on "
+        f"`{_other}_vocab` as long as tables are separate.",
+        change="The source's embeddings have source_vocab rows, the target's and the output layer "
+        "target_vocab.",
+    )
+parameter_count.mistake(
+    "a norm has two numbers",
+    edits=[("norm = 2 * d_model", "norm = 2")],
+    observed="Gain and bias are counted as one number each; each has d_model of them.",
+    change="Count 2 x d_model for each norm.",
+)
+parameter_count.mistake(
+    "d_ff is taken to be 4 * d_model",
+    edits=[("= config.d_model, config.d_ff", "= config.d_model, 4 * config.d_model")],
+    observed="Your count does not depend on `d_ff`.",
+    change="Use `config.d_ff`: the paper's factor of 4 is a choice.",
+)
+parameter_count.mistake(
+    "one layer is counted in each stack",
+    edits=[
+        ("config.encoder_layers * (", "("),
+        ("config.decoder_layers * (", "("),
+    ],
+    observed="Your count does not depend on the numbers of layers.",
+    change="Multiply by `config.encoder_layers` and `config.decoder_layers`.",
+)
+parameter_count.mistake(
+    "pre-norm adds a norm to each layer",
+    edits=[
+        (
+            "2 * norm if config.norm_first",
+            "(config.encoder_layers + config.decoder_layers) * norm if config.norm_first",
+        )
+    ],
+    observed="With `norm_first` your count grows by 2 x d_model for each layer; only two norms are "
+    "added, one after each stack.",
+    change="Add two norms where `config.norm_first` is True, outside the layers.",
+)
+parameter_count.mistake(
+    "no biases are counted, nor those of the norms",
+    edits=[
+        ("4 * (d_model * d_model + d_model)", "4 * (d_model * d_model)"),
+        ("d_model * d_ff + d_ff + d_model", "d_model * d_ff"),
+        ("norm = 2 * d_model", "norm = d_model"),
+    ],
+    observed="The biases of the projections, of the feed-forward networks and of the norms are "
+    "missing.",
+    change="Count d_model for the bias of each projection and norm, and d_ff + d_model for those "
+    "of a feed-forward network.",
+)

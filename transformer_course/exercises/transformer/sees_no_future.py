@@ -151,7 +151,7 @@ sees_no_future.mistake(
     ],
     observed="The models tried here have a favourite word: they put it first everywhere, whatever "
     "they read. Only a model whose best word changes fails.",
-    change="Compare the logits themselves, not their `argmax`.",
+    change="Compare the logits themselves, neither their `argmax` nor their softmax.",
 )
 sees_no_future.mistake(
     "the tolerance is far too wide",
@@ -190,4 +190,24 @@ sees_no_future.mistake(
     observed="A broken model gets False. A right one gets None: the function ends without "
     "`return`.",
     change="End the function with `return True`.",
+)
+sees_no_future.mistake(
+    "only the first position is compared",
+    edits=[
+        ("[[1, 2, 3, 6, 7]]", "[[1, 6, 7, 6, 7]]"),
+        ("one[:, :3]", "one[:, :1]"),
+        ("other[:, :3]", "other[:, :1]"),
+    ],
+    observed="A model passes that gives the next word away at all positions but the first.",
+    change="Change later tokens too, and compare all positions before the first change. A `return` "
+    "within a loop ends it with the first of them.",
+)
+sees_no_future.mistake(
+    "the logits are added up first",
+    edits=[
+        ("one[:, :3]", "one[:, :3].sum()"),
+        ("other[:, :3]", "other[:, :3].sum()"),
+    ],
+    observed="A model passes that moves one logit up for one that it moves down: the sum stays.",
+    change="Compare each logit, and take the largest difference: `torch.allclose` does.",
 )

@@ -277,3 +277,20 @@ tie.mistake(
     "the target's table was replaced.",
     change="Replace the target's table first, or leave it and give it to the other two.",
 )
+tie.mistake(
+    "the output layer is replaced by the embeddings",
+    edits=[("network.output.weight = weight", "network.output = network.target_embeddings")],
+    observed="`network.output` is the embeddings now: they look ids up and cannot score vectors.",
+    change="Keep the `nn.Linear` and give it the weight: `network.output.weight = ...`.",
+)
+tie.mistake(
+    "a whole module is given to the output's weight",
+    edits=[
+        (
+            "network.output.weight = weight",
+            "network.output.weight = network.target_embeddings.table",
+        )
+    ],
+    observed="torch refuses: the table is an `nn.Embedding`, and a weight must be a parameter.",
+    change="Go one step further, to its weight: `network.target_embeddings.table.weight`.",
+)

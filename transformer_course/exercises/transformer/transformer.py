@@ -31,7 +31,13 @@ def _encoded(network: nn.Module, source_ids: Tensor) -> Tensor:
 
 
 def _decoded(network: nn.Module, target_ids: Tensor, memory: Tensor, source_ids: Tensor) -> Tensor:
+    network.encode(source_ids.flip(0))  # what it keeps of that must not count
     return network.decode(target_ids, memory, source_ids)
+
+
+def _second(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> Tensor:
+    network(source_ids.flip(0), target_ids)
+    return network(source_ids, target_ids)
 
 
 def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> list[str]:
@@ -79,8 +85,15 @@ def _untrained(network: nn.Module, source_ids: Tensor, target_ids: Tensor) -> li
             (_SHORT, _STRANGE_MEMORY, _ENDS),
             construct=(CONFIG,),
             observe=_decoded,
-            looks_at="the logits",
+            looks_at="the logits, after another source was encoded",
             written="(config).decode(target_ids, memory, source_ids)",
+        ),
+        Case(
+            (_ENDS, _SHORT),
+            construct=(CONFIG,),
+            observe=_second,
+            looks_at="the logits of a second source",
+            written="(config)(source_ids, target_ids)",
         ),
         Case(
             (_ENDS, _SHORT),
@@ -173,25 +186,25 @@ Transformer.mistake(
     change="Pass the embeddings of either side through its positions.",
 )
 Transformer.mistake(
-    "the embeddings are scaled twice",
-    edits=[
-        ("embeddings(source_ids))", "embeddings(source_ids) * self.config.d_model**0.5)"),
-        ("embeddings(target_ids))", "embeddings(target_ids) * self.config.d_model**0.5)"),
-    ],
-    observed="With d_model = 4 the words are twice as long as wanted, beside positional encodings "
-    "of the right size.",
-    change="Leave the factor out: `own.Embeddings` multiplies by sqrt(d_model) itself.",
+    "there is no causal mask",
+    edits=[("own.target_mask(target_ids", "own.padding_mask(target_ids")],
+    observed="The logits at the first position change with the last token of the target: the "
+    "decoder reads the words that it must predict.",
+    change="Use `own.target_mask`, which allows only what padding and causal mask both allow.",
 )
 Transformer.mistake(
-    "target ids are looked up in the source's table",
-    edits=[("self.target_embeddings(target_ids)", "self.source_embeddings(target_ids)")],
-    observed="The same id is another word in either vocabulary, and the target gets the vectors of "
-    "the source's words. The target's table gets no gradient.",
-    change="Use `self.target_embeddings` in `decode`.",
+    "probabilities come back instead of logits",
+    edits=[("self.output.weight)", "self.output.weight).softmax(dim=-1)")],
+    observed="Every row sums to 1. The loss takes a softmax itself: with 10 tokens, two of them "
+    "would keep it above 1.46, however long the training.",
+    change="Return what `own.output_logits` returns, without a softmax.",
 )
-
-# Masks
-
+Transformer.mistake(
+    "log-probabilities come back instead of logits",
+    edits=[("self.output.weight)", "self.output.weight).log_softmax(dim=-1)")],
+    observed="No logit is above 0, and the exponentials of a row sum to 1.",
+    change="Return what `own.output_logits` returns; the loss takes `log_softmax` itself.",
+)
 Transformer.mistake(
     "the encoder has no mask",
     edits=[("self.encoder(x, source_mask)", "self.encoder(x, None)")],
@@ -208,6 +221,40 @@ Transformer.mistake(
     change="Hand the decoder the padding mask of `source_ids` as `source_mask`.",
 )
 Transformer.mistake(
+    "the embeddings are scaled twice",
+    edits=[
+        ("embeddings(source_ids))", "embeddings(source_ids) * self.config.d_model**0.5)"),
+        ("embeddings(target_ids))", "embeddings(target_ids) * self.config.d_model**0.5)"),
+    ],
+    observed="With d_model = 4 the words are twice as long as wanted, beside positional encodings "
+    "of the right size.",
+    change="Leave the factor out: `own.Embeddings` multiplies by sqrt(d_model) itself.",
+)
+Transformer.mistake(
+    "the target's embeddings are scaled twice",
+    edits=[("embeddings(target_ids))", "embeddings(target_ids) * self.config.d_model**0.5)")],
+    observed="With d_model = 4 the words of the target are twice as long as wanted; the source is "
+    "right.",
+    change="Leave the factor out: `own.Embeddings` multiplies by sqrt(d_model) itself.",
+)
+Transformer.mistake(
+    "the source's embeddings are scaled twice",
+    edits=[("embeddings(source_ids))", "embeddings(source_ids) * self.config.d_model**0.5)")],
+    observed="With d_model = 4 the words of the source are twice as long as wanted; the target is "
+    "right.",
+    change="Leave the factor out: `own.Embeddings` multiplies by sqrt(d_model) itself.",
+)
+Transformer.mistake(
+    "target ids are looked up in the source's table",
+    edits=[("self.target_embeddings(target_ids)", "self.source_embeddings(target_ids)")],
+    observed="The same id is another word in either vocabulary, and the target gets the vectors of "
+    "the source's words. The target's table gets no gradient.",
+    change="Use `self.target_embeddings` in `decode`.",
+)
+
+# Masks
+
+Transformer.mistake(
     "the source's padding is never masked",
     edits=[
         ("self.encoder(x, source_mask)", "self.encoder(x, None)"),
@@ -215,13 +262,6 @@ Transformer.mistake(
     ],
     observed="Encoder and decoder both attend to the source's padding.",
     change="Give `own.padding_mask(source_ids, self.config.pad_id)` to both.",
-)
-Transformer.mistake(
-    "there is no causal mask",
-    edits=[("own.target_mask(target_ids", "own.padding_mask(target_ids")],
-    observed="The logits at the first position change with the last token of the target: the "
-    "decoder reads the words that it must predict.",
-    change="Use `own.target_mask`, which allows only what padding and causal mask both allow.",
 )
 Transformer.mistake(
     "the target's padding is not masked",
@@ -355,19 +395,6 @@ Transformer.mistake(
 
 # What comes out
 
-Transformer.mistake(
-    "probabilities come back instead of logits",
-    edits=[("self.output.weight)", "self.output.weight).softmax(dim=-1)")],
-    observed="Every row sums to 1. The loss takes a softmax itself: with 10 tokens, two of them "
-    "would keep it above 1.46, however long the training.",
-    change="Return what `own.output_logits` returns, without a softmax.",
-)
-Transformer.mistake(
-    "log-probabilities come back instead of logits",
-    edits=[("self.output.weight)", "self.output.weight).log_softmax(dim=-1)")],
-    observed="No logit is above 0, and the exponentials of a row sum to 1.",
-    change="Return what `own.output_logits` returns; the loss takes `log_softmax` itself.",
-)
 Transformer.mistake(
     "the output layer is missing",
     edits=[("own.output_logits(vectors, self.output.weight)", "vectors")],

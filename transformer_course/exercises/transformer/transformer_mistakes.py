@@ -129,3 +129,49 @@ Transformer.mistake(
     "hides the padding of that other source.",
     change="Make the mask in `decode` again, from the `source_ids` that it gets.",
 )
+Transformer.mistake(
+    "the memory of the first source is used for all",
+    edits=[
+        (
+            "return self.encoder(x, source_mask)",
+            'if not hasattr(self, "kept"):\n'
+            "            self.kept = self.encoder(x, source_mask)\n"
+            "        return self.kept",
+        )
+    ],
+    observed="The first source is right; with any other one the decoder reads the first one again, "
+    "because its memory is kept from call to call.",
+    change="Encode each time: `forward` calls `self.encode(source_ids)`, and keeps nothing.",
+)
+for _side, _sides in {
+    "embeddings": ("source", "target"),
+    "source's embeddings": ("source",),
+    "target's embeddings": ("target",),
+}.items():
+    Transformer.mistake(
+        f"the {_side} are looked up without the factor sqrt(d_model)",
+        edits=[
+            (f"self.{side}_embeddings({side}_ids)", f"self.{side}_embeddings.table({side}_ids)")
+            for side in _sides
+        ],
+        observed="With d_model = 4 the words are half as long as wanted: `.table` is the look-up "
+        "alone.",
+        change="Call `self.source_embeddings(source_ids)` and `self.target_embeddings(target_ids)` "
+        "themselves, without `.table`.",
+    )
+
+# What comes out
+
+Transformer.mistake(
+    "only the last position is scored",
+    edits=[("self.output.weight)", "self.output.weight)[:, -1]")],
+    observed="The axis of the positions is gone. In training, every position predicts a token.",
+    change="Return the logits of all positions, without `[:, -1]`.",
+)
+Transformer.mistake(
+    "the best tokens come back instead of all scores",
+    edits=[("self.output.weight)", "self.output.weight).argmax(dim=-1)")],
+    observed="There is one id for each position; a score for each token of the vocabulary is "
+    "wanted.",
+    change="Leave `argmax` out.",
+)

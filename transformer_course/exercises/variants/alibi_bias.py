@@ -189,3 +189,56 @@ alibi_bias.mistake(
     observed="Wherever slope times distance is below 1, you return 0.",
     change="Collect the result in a tensor of floats: leave out `dtype=torch.int64` and `.long()`.",
 )
+alibi_bias.mistake(
+    "the 8 is missing in the exponent",
+    edits=[("(-8 *", "(-1 *")],
+    observed="The last slope is 1/2 instead of 1/256, whatever the number of heads.",
+    change="The exponent is `-8 * h / heads`.",
+)
+alibi_bias.mistake(
+    "a negative power of 2 is rounded to a whole number",
+    edits=[("heads + 1) / heads", "heads + 1) // heads")],
+    observed="All slopes are 0: in a tensor of whole numbers, `2 ** -1` is 0.",
+    change="Divide with `/`, `-8 * h / heads`, which gives fractions.",
+)
+alibi_bias.mistake(
+    "8 divided by the number of heads is rounded down",
+    edits=[
+        (
+            "-8 * torch.arange(1, heads + 1) / heads",
+            "-(8 // heads) * torch.arange(1.0, heads + 1)",
+        )
+    ],
+    observed="Up to eight heads are right; with 16, `8 // heads` is 0 and all slopes are 1.",
+    change="Divide with `/`: `-8 * h / heads`.",
+)
+alibi_bias.mistake(
+    "there is one matrix for all heads",
+    edits=[("slopes[:, None, None]", "slopes[0]")],
+    observed="Your result has shape [query, key], and the slope of one head.",
+    change="Each head has a slope: `slopes[:, None, None] * distance`.",
+)
+alibi_bias.mistake(
+    "there is a row for the last query only",
+    edits=[("* distance", "* distance[-1:]")],
+    observed="Your result has shape [heads, 1, key]. That is enough where a causal model's softmax "
+    "follows; here a row for each query is asked for.",
+    change="Take the distances of all queries: `(position - position[:, None]).abs()`.",
+)
+alibi_bias.mistake(
+    "distances are counted from 1",
+    edits=[("* distance", "* (distance + 1)")],
+    observed="A query's own place loses something, too.",
+    change="A query's own place has distance 0.",
+)
+alibi_bias.mistake(
+    "a softmax is applied",
+    edits=[
+        (
+            "return -slopes[:, None, None] * distance",
+            "return (-slopes[:, None, None] * distance).softmax(-1)",
+        )
+    ],
+    observed="Each row of your matrices sums to 1.",
+    change="Return the bias alone: it is added to the scores before the softmax.",
+)

@@ -270,6 +270,18 @@ grouped_query_step.mistake(
     change="Each query's weights sum to 1 over the keys: `softmax(dim=-1)`.",
 )
 grouped_query_step.mistake(
+    "there is no softmax",
+    edits=[
+        (
+            "model.fused_attention(query, keys",
+            "((query @ keys.transpose(2, 3) / query.shape[-1] ** 0.5)",
+        ),
+        (", values)", " @ values)"),
+    ],
+    observed="Even the first step is wrong: its only key should have weight 1.",
+    change="Apply `softmax(dim=-1)` to the scores, or use `model.fused_attention`, which does.",
+)
+grouped_query_step.mistake(
     "only the first token is stored",
     edits=[
         (
@@ -298,4 +310,92 @@ grouped_query_step.mistake(
     ],
     observed="The first text is right; the first token of another one sees all of the first text.",
     change="Keep the keys and values in `cache`, not in lists outside of the function.",
+)
+grouped_query_step.mistake(
+    "the whole list of keys is repeated, and before it is stored",
+    edits=[
+        (
+            "    if cache:",
+            "    sharing = query.shape[1] // key.shape[1]\n"
+            "    key = key.repeat(1, sharing, 1, 1)\n"
+            "    value = value.repeat(1, sharing, 1, 1)\n"
+            "    if cache:",
+        ),
+    ],
+    observed="Distant heads share a key, and the cache holds one for each head: nothing is saved.",
+    change="Store one key for each group, and repeat each in its place when you look up: "
+    "`repeat_interleave(sharing, dim=1)`.",
+)
+grouped_query_step.mistake(
+    "a head's group is its number divided by the number of groups",
+    edits=[
+        (
+            "key.repeat_interleave(sharing, dim=1)",
+            "key[:, torch.arange(query.shape[1]) // key.shape[1]]",
+        ),
+        (
+            "value.repeat_interleave(sharing, dim=1)",
+            "value[:, torch.arange(query.shape[1]) // key.shape[1]]",
+        ),
+    ],
+    observed="With 4 heads and 2 keys it is right by chance; else heads share with others than "
+    "their neighbours, or there is no such key.",
+    change="`query.shape[1] // key.shape[1]` heads share a key: divide the head's number by that.",
+)
+grouped_query_step.mistake(
+    "the first token is stored twice",
+    edits=[
+        (
+            "    if cache:",
+            '    cache.setdefault("key", key)\n    cache.setdefault("value", value)\n    if cache:',
+        ),
+    ],
+    observed="The first step's output is right, but the cache holds the first token twice, so "
+    "later tokens give it twice its weight.",
+    change="Where the cache is empty, the first token's key and value are all there is.",
+)
+grouped_query_step.mistake(
+    "keys and values of all tokens are added up",
+    edits=[
+        ('torch.cat([cache["key"], key], dim=2)', 'cache["key"] + key'),
+        ('torch.cat([cache["value"], value], dim=2)', 'cache["value"] + value'),
+    ],
+    observed="The first step is right; then there is still a single key and value for each group, "
+    "and the query has nothing to choose from.",
+    change="Append: `torch.cat([old, new], dim=2)`.",
+)
+grouped_query_step.mistake(
+    "the queries are stored and looked up with as well",
+    edits=[
+        (
+            "    if cache:",
+            '    query = torch.cat([cache["query"], query], dim=2) if cache else query\n'
+            "    if cache:",
+        ),
+        (
+            'cache["key"], cache["value"] = key, value',
+            'cache["query"], cache["key"], cache["value"] = query, key, value',
+        ),
+    ],
+    observed="Your output grows by a row with each step: old tokens ask again.",
+    change="Only the newest token asks; of the others keep the keys and values.",
+)
+grouped_query_step.mistake(
+    "keys and values are repeated along the batch",
+    edits=[
+        ("key.repeat_interleave(sharing, dim=1)", "key.repeat_interleave(sharing, dim=0)"),
+        ("value.repeat_interleave(sharing, dim=1)", "value.repeat_interleave(sharing, dim=0)"),
+    ],
+    observed="With as many keys as heads it works; else the shapes do not fit: the heads are "
+    "axis 1.",
+    change="Give each head its key: `repeat_interleave(sharing, dim=1)`.",
+)
+grouped_query_step.mistake(
+    "new keys are joined along the features",
+    edits=[
+        ('[cache["key"], key], dim=2', '[cache["key"], key], dim=-1'),
+        ('[cache["value"], value], dim=2', '[cache["value"], value], dim=-1'),
+    ],
+    observed="At the second step, keys are twice as wide as the query, and nothing fits.",
+    change="Join along the tokens: `torch.cat([old, new], dim=2)`.",
 )

@@ -241,3 +241,78 @@ linear_attention_step.mistake(
     observed="What should be the output is the state, and the other way round.",
     change="Return `output, (memory, total)`.",
 )
+linear_attention_step.mistake(
+    "ReLU takes the place of elu",
+    edits=[("F.elu(query) + 1, F.elu(key) + 1", "query.relu() + 1, key.relu() + 1")],
+    observed="Positive numbers are right; all negative ones become 1.",
+    change="Use `F.elu(x) + 1`, which falls towards 0.",
+)
+linear_attention_step.mistake(
+    "ReLU makes the features, and something small is added to the weights' sum",
+    edits=[
+        ("F.elu(query) + 1, F.elu(key) + 1", "query.relu(), key.relu()"),
+        ("keepdim=True)", "keepdim=True).add(1e-6)"),
+    ],
+    observed="All features below 0 are lost; where all of a query's are, your output is 0.",
+    change="Use `F.elu(x) + 1`, which is never 0, and divide by the sum as it is.",
+)
+linear_attention_step.mistake(
+    "the output is divided by the root of d_k, not by the weights' sum",
+    edits=[("(query * total).sum(dim=-1, keepdim=True)", "query.shape[-1] ** 0.5")],
+    observed="The outputs grow with the number of tokens.",
+    change="Divide by `(query * total).sum(dim=-1, keepdim=True)`; here there is no root.",
+)
+linear_attention_step.mistake(
+    "what is gathered misses the newest token, the weights' sum does not",
+    edits=[("(query[:, None, :] @ memory)", "(query[:, None, :] @ state[0])")],
+    observed="The first output is 0: you ask the memory before the newest token is in it.",
+    change="Add the newest token to both sums first, then ask.",
+)
+linear_attention_step.mistake(
+    "the sum of the keys comes back as it was",
+    edits=[("(memory, total)", "(memory, state[1])")],
+    observed="The first output is right; then each one is divided by the newest weight alone.",
+    change="Return both new sums: `(memory, total)`.",
+)
+linear_attention_step.mistake(
+    "the memory comes back as it was",
+    edits=[("(memory, total)", "(state[0], total)")],
+    observed="The first output is right; then only the newest token is gathered.",
+    change="Return both new sums: `(memory, total)`.",
+)
+linear_attention_step.mistake(
+    "the memory is made of the keys themselves",
+    edits=[
+        ("    query, key = F.elu", "    raw = key\n    query, key = F.elu"),
+        ("key[:, :, None] * value", "raw[:, :, None] * value"),
+    ],
+    observed="Weights may be negative, and do not belong to the sum that you divide by.",
+    change="Add the features of the key, `F.elu(key) + 1`, to both sums.",
+)
+linear_attention_step.mistake(
+    "the queries are added up, not the keys",
+    edits=[("total + key", "total + query")],
+    observed="Even the first output is wrong: one weight alone should be divided by itself.",
+    change="Add the key's features: `total = total + key`.",
+)
+linear_attention_step.mistake(
+    "the features are a softplus",
+    edits=[("F.elu(query) + 1, F.elu(key) + 1", "F.softplus(query), F.softplus(key)")],
+    observed="All features are positive, but they are not those of the statement.",
+    change="Use `F.elu(x) + 1`.",
+)
+linear_attention_step.mistake(
+    "the features are a sigmoid",
+    edits=[("F.elu(query) + 1, F.elu(key) + 1", "query.sigmoid(), key.sigmoid()")],
+    observed="All features lie between 0 and 1, while those of the statement have no upper bound.",
+    change="Use `F.elu(x) + 1`.",
+)
+linear_attention_step.mistake(
+    "query and key are divided by the root of d_k",
+    edits=[
+        ("F.elu(query) + 1", "F.elu(query / query.shape[-1] ** 0.5) + 1"),
+        ("F.elu(key) + 1", "F.elu(key / key.shape[-1] ** 0.5) + 1"),
+    ],
+    observed="Even the state is not right: there are no scores to scale here.",
+    change="Use both as they are: `F.elu(query) + 1` and `F.elu(key) + 1`.",
+)

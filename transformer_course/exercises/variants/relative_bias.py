@@ -47,7 +47,9 @@ relative_bias.mistake(
     edits=[("position - position[:, None]", "position[:, None] - position")],
     observed="What belongs to the key after the query stands at the key before it: your matrices "
     "are the transposed ones.",
-    change="Take key minus query, with the keys across: `position - position[:, None]`.",
+    change="Take key minus query, with the keys across: `position - position[:, None]`. If you do "
+    "already, look at the axes: `permute(2, 0, 1)` leaves query and key in their order, which "
+    "`permute(2, 1, 0)` and `.T` do not.",
 )
 relative_bias.mistake(
     "large distances are not cut off",
@@ -182,4 +184,63 @@ relative_bias.mistake(
     observed="Your result has shape [key, heads, query].",
     change="`permute` takes the old axes in their new order: `.permute(2, 0, 1)` puts the last one "
     "first.",
+)
+relative_bias.mistake(
+    "it is cut off after the limit has been added",
+    edits=[("offset.clamp(-limit, limit) + limit", "(offset + limit).clamp(-limit, limit)")],
+    observed="Distance 0 is right, but every key after the query gets the row of distance 0: with "
+    "the limit added, rows run from 0 to twice the limit.",
+    change="Cut first, then add: `offset.clamp(-limit, limit) + limit`.",
+)
+relative_bias.mistake(
+    "the limit is a fraction",
+    edits=[("// 2", "/ 2")],
+    observed="`5 / 2` is 2.5 in Python, and even `4 / 2` is 2.0: a row's number must be whole.",
+    change="Divide with `//`: `limit = len(table) // 2`.",
+)
+relative_bias.mistake(
+    "distances beyond the limit count as 0",
+    edits=[("offset.clamp(-limit, limit)", "(offset * (offset.abs() <= limit))")],
+    observed="All is right as long as no distance exceeds the limit; then far keys get what "
+    "belongs to the query's own place.",
+    change="Far keys share the row of the limit: `offset.clamp(-limit, limit)`.",
+)
+relative_bias.mistake(
+    "keys after the query are masked",
+    edits=[
+        (
+            ".permute(2, 0, 1)",
+            ".permute(2, 0, 1) + torch.full((length, length), -torch.inf).triu(1)",
+        )
+    ],
+    observed="Above the diagonal there is minus infinity, if there is more than one token.",
+    change="Return the bias alone: the causal mask, where one is needed, comes from elsewhere.",
+)
+relative_bias.mistake(
+    "the limit is computed from the length",
+    edits=[("len(table) // 2", "length - 1")],
+    observed="Right where the table happens to have 2 * length - 1 rows; else distance 0 gets "
+    "another row than the middle one, or there is none for it.",
+    change="The limit follows from the number of rows: `limit = len(table) // 2`.",
+)
+relative_bias.mistake(
+    "the table is reshaped to have the heads first, which mixes the numbers up",
+    edits=[("table[row]", "table.view(-1, len(table)).T[row]")],
+    observed="The shape is right, but a head's numbers come from several columns of the table.",
+    change="Look rows up in the table as it is, then move the axis: `.permute(2, 0, 1)`.",
+)
+relative_bias.mistake(
+    "the rows' numbers are returned, and nothing is looked up",
+    edits=[("table[row]", "row"), (".permute(2, 0, 1)", "")],
+    observed="Your result holds whole numbers, whatever the table holds.",
+    change="Look the rows up: `table[row]`.",
+)
+relative_bias.mistake(
+    "there is one matrix for all heads",
+    edits=[
+        ("table[row]", "table.sum(dim=-1, keepdim=True)[row]"),
+        (".permute(2, 0, 1)", "[..., 0]"),
+    ],
+    observed="Your result has shape [query, key]: the numbers of all heads are added up.",
+    change="Keep an axis for the heads, and bring it to the front: `table[row].permute(2, 0, 1)`.",
 )

@@ -239,3 +239,40 @@ rms_norm.mistake(
     observed="`var` and `std` subtract the mean, and divide by d_model - 1 unless told otherwise.",
     change="Average the squares of `x` itself: `x.square().mean(dim=-1, keepdim=True)`.",
 )
+rms_norm.mistake(
+    "the length is divided by d_model, not by its root",
+    edits=[
+        ("square().mean(", "square().sum("),
+        ("torch.sqrt(mean_square + eps)", "(torch.sqrt(mean_square + eps) / x.shape[-1])"),
+    ],
+    observed="You take the root of the sum and divide it by d_model: results are too large by the "
+    "root of d_model.",
+    change="Divide the sum by d_model first, then take the root: "
+    "`torch.sqrt(x.square().mean(dim=-1, keepdim=True) + eps)`.",
+)
+rms_norm.mistake(
+    "normalised over all words of a sentence",
+    edits=[("dim=-1, keepdim", "dim=(-2, -1), keepdim")],
+    observed="One word depends on the other words of its sentence; a single vector has no such "
+    "axis.",
+    change="Use `dim=-1`, the features.",
+)
+for _fixed in ("1e-5", "1e-8"):
+    rms_norm.mistake(
+        f"eps is always {_fixed}",
+        edits=[("mean_square + eps", f"mean_square + {_fixed}")],
+        observed="All is right while the vectors are long, but eps = 0.1 changes nothing.",
+        change="Use the argument `eps`.",
+    )
+rms_norm.mistake(
+    "divided by the gain",
+    edits=[("gain * x", "x / gain")],
+    observed="The larger a feature's gain, the smaller the feature comes out.",
+    change="Multiply by `gain`.",
+)
+rms_norm.mistake(
+    "eps is added to one over the root",
+    edits=[("gain * x / torch.sqrt(mean_square + eps)", "gain * x * (mean_square.rsqrt() + eps)")],
+    observed="With eps = 0.1 every result is wrong, and a vector of zeros gives NaN.",
+    change="Add eps to the mean square: `torch.rsqrt(mean_square + eps)`.",
+)

@@ -229,3 +229,68 @@ rotate.mistake(
     observed="Your result has an axis too many: [..., length, d_k / 2, 2].",
     change="Put the pairs side by side: `.flatten(-2)`.",
 )
+rotate.mistake(
+    "each feature has a frequency of its own",
+    edits=[
+        ("torch.arange(0, d_k, 2) / d_k", "torch.arange(d_k) / d_k"),
+        ("even * cos", "even * cos[:, 0::2]"),
+        ("odd * sin", "odd * sin[:, 0::2]"),
+        ("even * sin", "even * sin[:, 1::2]"),
+        ("odd * cos", "odd * cos[:, 1::2]"),
+    ],
+    observed="The two features of a pair turn by different angles, so lengths change.",
+    change="There are half as many frequencies as features, `10000 ** (-2 * i / d_k)`, and each "
+    "belongs to both features of its pair.",
+)
+rotate.mistake(
+    "all positions are turned like the first one",
+    edits=[("arange(first, first + x.shape[-2])", "full((x.shape[-2],), first)")],
+    observed="With `first` 0 nothing is turned at all: each position needs an angle of its own.",
+    change="Count the positions: `torch.arange(first, first + x.shape[-2])`.",
+)
+rotate.mistake(
+    "`first` is added to the angles, not to the positions",
+    edits=[
+        ("arange(first, first + x.shape[-2])", "arange(x.shape[-2])"),
+        ("[:, None] * frequency", "[:, None] * frequency + first"),
+    ],
+    observed="With `first` 0, and in pair 0, all is right; the other pairs turn too far.",
+    change="Add it to the positions, before they are multiplied by the frequencies.",
+)
+rotate.mistake(
+    "pairs are counted from 1",
+    edits=[("torch.arange(0, d_k, 2)", "torch.arange(2, d_k + 2, 2)")],
+    observed="Each pair turns as slowly as the next one should; the first should turn by 1 for "
+    "each position.",
+    change="Pair i turns by `10000 ** (-2 * i / d_k)`, and i begins at 0.",
+)
+rotate.mistake(
+    "the last pair turns by 1/10000",
+    edits=[
+        (
+            "-torch.arange(0, d_k, 2) / d_k",
+            "-torch.arange(0, d_k, 2) / max(1, d_k - 2)",
+        )
+    ],
+    observed="Pair 0 is right, all others turn too slowly: with `linspace`, or a division by "
+    "d_k - 2, the last exponent becomes -1.",
+    change="Divide by d_k: `10000 ** (-2 * i / d_k)`.",
+)
+rotate.mistake(
+    "`first` is subtracted",
+    edits=[("arange(first, first + x.shape[-2])", "arange(-first, x.shape[-2] - first)")],
+    observed="All is right with `first` 0; else the vectors are turned back.",
+    change="Add: `torch.arange(first, first + x.shape[-2])`.",
+)
+rotate.mistake(
+    "only the second feature of each pair is turned",
+    edits=[("even * cos - odd * sin", "even")],
+    observed="Every first feature stays as it is, so lengths change.",
+    change="First features become `even * cos - odd * sin`.",
+)
+rotate.mistake(
+    "the angles are taken for degrees",
+    edits=[("[:, None] * frequency", "[:, None] * frequency * torch.pi / 180")],
+    observed="Everything turns by far too little: one step turns pair 0 by a degree.",
+    change="The frequency is in radians per position already, and so `cos` and `sin` want it.",
+)

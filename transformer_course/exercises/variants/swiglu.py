@@ -233,3 +233,67 @@ SwiGLU.mistake(
     observed="There are two parameters too many, `gate.bias` and `expand.bias`.",
     change="Give `bias=False` to all three layers.",
 )
+SwiGLU.mistake(
+    "what passes goes through a sigmoid, the gate does not",
+    edits=[("F.silu(self.gate(x)) * self.expand(x)", "self.gate(x) * self.expand(x).sigmoid()")],
+    observed="Gate and hidden vector have changed places, and the SiLU is a sigmoid: `F.glu` does "
+    "this.",
+    change="Bend the gate, by SiLU: `F.silu(self.gate(x)) * self.expand(x)`.",
+)
+SwiGLU.mistake(
+    "the hidden width is three halves of d_ff",
+    edits=[("2 * d_ff // 3", "3 * d_ff // 2")],
+    observed="Three matrices of this size have more than twice the paper's weights.",
+    change="Take two thirds: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the hidden width is a third of d_ff",
+    edits=[("2 * d_ff // 3", "d_ff // 3")],
+    observed="Three matrices of this size have half of the paper's weights.",
+    change="Take two thirds: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the hidden width is computed from d_model, as in Llama",
+    edits=[("2 * d_ff // 3", "8 * d_model // 3")],
+    observed="`d_ff` has no influence: you take two thirds of 4 * d_model.",
+    change="Take two thirds of d_ff: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the hidden width is rounded up to a multiple of 256, as in Llama",
+    edits=[("2 * d_ff // 3", "256 * -(-(2 * d_ff // 3) // 256)")],
+    observed="However small d_ff is, the hidden width is 256.",
+    change="Take two thirds and no more: `2 * d_ff // 3`.",
+)
+SwiGLU.mistake(
+    "the SiLU comes after the last layer",
+    edits=[
+        ("self.contract(F.silu(", "F.silu(self.contract("),
+        ("self.gate(x)) * self.expand(x)", "self.gate(x) * self.expand(x))"),
+    ],
+    observed="No number of your output is below -0.28, the lowest that SiLU returns; and nothing "
+    "bends the gate.",
+    change="Bend the gate, before the last layer: `F.silu(self.gate(x)) * self.expand(x)`.",
+)
+SwiGLU.mistake(
+    "the gate is a hyperbolic tangent",
+    edits=[("F.silu(self.gate(x))", "self.gate(x).tanh()")],
+    observed="The gate lies between -1 and 1.",
+    change="Use `F.silu`.",
+)
+SwiGLU.mistake(
+    "the gate is a softmax",
+    edits=[("F.silu(self.gate(x))", "self.gate(x).softmax(-1)")],
+    observed="The gate's numbers sum to 1: one hidden unit gets through at the others' expense.",
+    change="Use `F.silu`.",
+)
+SwiGLU.mistake(
+    "the gate has a bias",
+    edits=[
+        (
+            "self.gate = nn.Linear(d_model, hidden, bias=False)",
+            "self.gate = nn.Linear(d_model, hidden)",
+        )
+    ],
+    observed="There is one parameter too many, `gate.bias`.",
+    change="Give `bias=False` to all three layers.",
+)
