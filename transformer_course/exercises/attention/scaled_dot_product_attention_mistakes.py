@@ -435,3 +435,10 @@ scaled_dot_product_attention.mistake(
     change="Leave `normalize` out: a score is `query @ key.transpose(-2, -1)`, divided by "
     "`math.sqrt(query.shape[-1])`.",
 )
+scaled_dot_product_attention.mistake(
+    "d_k is read from axis 1",
+    edits=[("query.shape[-1]", "key.shape[1]")],
+    observed="Matrices are right. With a batch axis, axis 1 holds the keys, and their number is "
+    "not d_k.",
+    change="The width is the last axis: `query.shape[-1]`.",
+)

@@ -386,3 +386,9 @@ FeedForward.mistake(
     observed="`contract.weight` has no influence.",
     change="Return `self.contract(...)` of what the ReLU leaves.",
 )
+FeedForward.mistake(
+    "numbers above 1 are cut off too",
+    edits=[("(x).relu()", "(x).clamp(0, 1)")],
+    observed="A hidden number of 1.5 becomes 1; ReLU leaves it as it is.",
+    change="ReLU has no upper limit: `relu()`, or `clamp(min=0)`.",
+)

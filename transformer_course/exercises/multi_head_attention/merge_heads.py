@@ -234,3 +234,9 @@ merge_heads.mistake(
     "half of head 0.",
     change="Begin where the head before ends: `merged[..., h * d_k : (h + 1) * d_k]`.",
 )
+merge_heads.mistake(
+    "the positions come before the batch, and are joined as if the batch came first",
+    edits=[("pieces.flatten(2)", "x.permute(2, 0, 1, 3).reshape(*pieces.shape[:2], -1)")],
+    observed="One sentence alone is right. With two, sentence 0 gets positions of sentence 1.",
+    change="Leave the batch in front: `x.permute(0, 2, 1, 3)` or `x.transpose(1, 2)`.",
+)

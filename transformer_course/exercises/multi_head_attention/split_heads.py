@@ -244,3 +244,27 @@ split_heads.mistake(
     change="Keep the batch first, `torch.stack(pieces, dim=1)`, and leave d_k last; attention "
     "itself transposes the keys.",
 )
+split_heads.mistake(
+    "the heads' pieces lie one behind the other, and are cut as if the sentences came first",
+    edits=[
+        (
+            "x.view(batch, length, heads, d_model // heads).transpose(1, 2)",
+            "torch.cat(x.chunk(heads, dim=2)).view(batch, heads, length, d_model // heads)",
+        )
+    ],
+    observed="One sentence alone is right. With two, sentence 0 gets pieces of sentence 1.",
+    change="Join the pieces along an axis of their own: "
+    "`torch.stack(x.chunk(heads, dim=2), dim=1)`.",
+)
+split_heads.mistake(
+    "`view` without a transpose, and the number of heads is taken for their width",
+    edits=[
+        (
+            "length, heads, d_model // heads).transpose(1, 2)",
+            "d_model // heads, length, heads)",
+        )
+    ],
+    observed="There are d_k heads, each as wide as there should be heads, and head 0 holds all of "
+    "the first positions.",
+    change="`view(batch, length, heads, d_k)`, then `transpose(1, 2)`.",
+)

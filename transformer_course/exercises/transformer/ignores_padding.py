@@ -82,18 +82,19 @@ ignores_padding.mistake(
     change="Keep all words, and append tokens of `network.config.pad_id` after them.",
 )
 ignores_padding.mistake(
-    "the target is never padded",
+    "no padding stands behind the target's tokens",
     edits=[("F.pad(target, behind, value=pad_id)", "target")],
     observed="A model without masks for the target passes: its words attend to the target's "
     "padding, and you gave it none.",
-    change="Pad the target too, and compare the logits of its words.",
+    change="Pad the target too, along its tokens, and compare the logits of its words.",
 )
 ignores_padding.mistake(
-    "the source is never padded",
+    "no padding stands behind the source's tokens",
     edits=[("F.pad(source, behind, value=pad_id)", "source")],
     observed="A model without a mask in the encoder passes, and so does one without a mask in "
     "cross-attention.",
-    change="Pad the source too.",
+    change="Pad the source too, along its tokens: with `F.pad(source, (0, 2), value=pad_id)`, or "
+    "`torch.cat([source, padding], dim=1)`; without `dim=1` the padding becomes more sentences.",
 )
 ignores_padding.mistake(
     "only the memory is compared",

@@ -175,3 +175,15 @@ output_logits.mistake(
     "a loop over the rows of the table collects, `torch.stack` joins along a new axis 0.",
     change="Put the tokens last: `vectors @ table.T`, or `torch.stack(..., dim=-1)`.",
 )
+output_logits.mistake(
+    "tokens and positions are exchanged, then cut into the right shape",
+    edits=[
+        (
+            "vectors @ table.T",
+            "(table @ vectors.flatten(0, 1).T).reshape(*vectors.shape[:2], len(table))",
+        )
+    ],
+    observed="The numbers are the right ones, in other places: the first row holds the scores of "
+    "token 0 after each position.",
+    change="Turn before you cut: `(table @ flat.T).T.reshape(...)`. Or write `vectors @ table.T`.",
+)
