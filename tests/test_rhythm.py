@@ -46,7 +46,9 @@ def test_predictions_are_answered_by_a_run_alone(source):
     assert last == [["outcome", "nbval-ignore-output"]]  # it lists the outcomes, too
     assert sum("predict" in tags for tags in code) == sum("outcome" in tags for tags in code) - 1
     for cell in read_notebook(notebook_of(source)).cells:
-        assert "outcome" not in cell.metadata.get("tags", []) or not cell.outputs
+        if "outcome" in cell.metadata.get("tags", []):
+            assert not cell.outputs
+            assert "\nassert " not in cell.source or cell.metadata["jupyter"]["source_hidden"]
 
 
 def test_words_are_counted(tmp_path):

@@ -68,7 +68,11 @@ def show_outcomes(app: Sphinx, page: str, source: list[str]) -> None:
     for cell in notebook.cells:
         if "outcome" in cell.metadata.get("tags", []):
             cell.outputs = nbformat.from_dict(outcomes[cell_key(cell)])
-            cell.metadata.tags.append("hide-output")
+            if "hide-input" in cell.metadata.tags:  # one fold for both
+                cell.metadata.tags.remove("hide-input")
+                cell.metadata.tags.append("hide-cell")
+            else:
+                cell.metadata.tags.append("hide-output")
     source[0] = nbformat.writes(notebook)
 
 

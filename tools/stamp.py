@@ -29,6 +29,7 @@ TITLES = {
     "install": "# @title Set-up: run me",
     "setup": "# @title And what this lesson imports",
 }
+ANSWER = re.compile(r'^assert |turned_out\("', re.MULTILINE)
 README = ROOT / "README.md"
 CITATION = ROOT / "CITATION.cff"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
@@ -68,7 +69,9 @@ def setup_cell(name: str) -> str:
 
 
 def stamp_cells(notebook: NotebookNode, name: str) -> None:
-    """Write the cells tagged ``links`` and ``install`` of a lesson, and fold those of the set-up.
+    """Write the cells tagged ``links`` and ``install`` of a lesson, and fold others.
+
+    Those are the set-up, and the code of an outcome that holds the answer to a prediction.
 
     Raises
     ------
@@ -84,19 +87,24 @@ def stamp_cells(notebook: NotebookNode, name: str) -> None:
             )
         cells[0].source = source
     for cell in notebook.cells:
-        if {"install", "setup"} & set(cell.metadata.get("tags", [])):
+        tags = cell.metadata.get("tags", [])
+        if "install" in tags or "setup" in tags:
+            _fold(cell)
+            _entitle(cell)
+        elif "outcome" in tags and ANSWER.search(cell.source):
             _fold(cell)
 
 
 def _fold(cell: NotebookNode) -> None:
-    """Show no more of a cell than its first line, a title: in JupyterLab, Colab, Kaggle, the book.
-
-    What Colab calls a title is a comment elsewhere.
-    """
+    """Hide the code of a cell until it is asked for: in JupyterLab, Colab, Kaggle and the book."""
     cell.metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
     cell.metadata["_kg_hide-input"] = True
     if "hide-input" not in cell.metadata.tags:
         cell.metadata.tags.append("hide-input")
+
+
+def _entitle(cell: NotebookNode) -> None:
+    """Give a folded cell a first line that is shown; what Colab calls a title is a comment."""
     title = TITLES["install" if "install" in cell.metadata.tags else "setup"]
     cell.source = f"{title}\n{cell.source.removeprefix(title).lstrip()}"
 

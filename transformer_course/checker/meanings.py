@@ -9,6 +9,11 @@ MEANINGS = (
     (RecursionError, "", "The function never stops calling itself."),
     (Exception, r"bitwise_xor|for \^", "`^` is not a power in Python: write `**`."),
     (
+        RuntimeError,
+        "modified by an inplace operation",
+        "A tensor that the gradient needs was changed in place: `x = x + 1` instead of `x += 1`.",
+    ),
+    (
         AssertionError,
         "",
         "One of your `assert`s does not hold; where an answer is wanted, `return` it.",

@@ -4,20 +4,15 @@ Only the standard library is imported, because the build of the package runs thi
 """
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 Notebook = dict[str, Any]
 """A notebook as its file holds it, in JSON."""
 
-ANSWER = re.compile(r'^assert |turned_out\("', re.MULTILINE)
-
 
 def lesson_copy(lesson: Path, solutions: bool = True) -> Notebook:
     """Return a lesson's notebook without its outputs, and without its links to Colab and Kaggle.
-
-    The code that shows how a prediction turns out is folded where it holds the answer.
 
     Parameters
     ----------
@@ -30,8 +25,6 @@ def lesson_copy(lesson: Path, solutions: bool = True) -> Notebook:
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell |= {"outputs": [], "execution_count": None}
-        if "outcome" in tags(cell) and ANSWER.search("".join(cell["source"])):
-            cell["metadata"].setdefault("jupyter", {})["source_hidden"] = True
     return notebook
 
 
