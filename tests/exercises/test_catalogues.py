@@ -18,7 +18,7 @@ from transformer_course.checker.mistakes import same_behaviour
 from transformer_course.checker.sandbox import untouched_globals
 from transformer_course.exercises import catalogues
 
-OFTEN = 8  # one mistake of so many is diagnosed in every run
+OFTEN = 12  # one mistake of so many is diagnosed in every run
 EXERCISES = [
     pytest.param(exercise, id=f"{lesson}.{name}")
     for lesson, exercises in catalogues().items()
