@@ -45,6 +45,9 @@ def test_the_courses_own_lessons_are_laid_out_without_outputs(folder):
         nbformat.validate(notebook)
         assert not any(cell.get("outputs") for cell in notebook.cells)
         assert not any(cell.get("execution_count") for cell in notebook.cells)
+        for cell in notebook.cells:
+            tells = "outcome" in cell.metadata.get("tags", []) and "\nassert " in cell.source
+            assert not tells or cell.metadata["jupyter"]["source_hidden"]
 
 
 def test_a_second_time_nothing_happens(folder):

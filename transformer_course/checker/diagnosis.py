@@ -134,6 +134,11 @@ def _in_common(fitting: Sequence[Several]) -> Diagnosis | None:
     return None
 
 
+def _possible_pairs(possible: Sequence[Mistake], catalogue: Catalogue) -> Iterator[Several]:
+    left = set(possible)
+    return (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
+
+
 def _likely_pairs(
     possible: Sequence[Mistake], catalogue: Catalogue, evidence: Evidence
 ) -> Iterator[Iterator[Several]]:
@@ -141,8 +146,7 @@ def _likely_pairs(
 
     That is a mistake that explains a wrong case without the other.
     """
-    left = set(possible)
-    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
+    pairs = _possible_pairs(possible, catalogue)
     yield itertools.islice(pairs, PAIRS_TRIED)
     seen = {m for m in possible if _shows(m, evidence.wrong, catalogue, evidence)}
     yield itertools.islice((p for p in pairs if seen & set(p.mistakes)), PAIRS_TRIED)
@@ -153,13 +157,12 @@ def _likely_triples(
 ) -> Iterator[Several]:
     """Yield each of the commonest pairs that alone explains the first wrong case, with a third.
 
-    Neither of the two may explain it: what the pair does together would tell nothing.
+    Where one of the two explains it without the other, the pair tells nothing new.
     """
-    left, first = set(possible), evidence.wrong[:1]
-    pairs = (pair for pair in catalogue.pairs if left.issuperset(pair.mistakes))
-    for pair in itertools.islice(pairs, PAIRS_TRIED):
-        alone = any(_shows(mistake, first, catalogue, evidence) for mistake in pair.mistakes)
-        if not alone and _shows(pair, first, catalogue, evidence):
+    first = evidence.wrong[:1]
+    alone = {m for m in possible if _shows(m, first, catalogue, evidence)}
+    for pair in itertools.islice(_possible_pairs(possible, catalogue), PAIRS_TRIED):
+        if alone.isdisjoint(pair.mistakes) and _shows(pair, first, catalogue, evidence):
             yield from pair.and_one_more(possible)
 
 
@@ -178,7 +181,7 @@ def _crashes_tell(wrong: Mistake | Several, evidence: Evidence) -> bool:
     """Whether nothing but equal exceptions is enough to name a mistake.
 
     It is where they hold other numbers in each case, or where the code holds what the mistake
-    writes; for two mistakes both. Else equal words, such as those about a type, tell little.
+    writes; for several mistakes all. Else equal words, such as those about a type, tell little.
     """
     messages = {evidence.seen[n].error for n in evidence.crashed}
     numbers_differ = len({error[1] for error in messages}) > 1

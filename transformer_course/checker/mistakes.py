@@ -122,10 +122,10 @@ class Catalogue:
         return pairs(self.mistakes)
 
     def outcome(self, wrong: Mistake | Several, case: int) -> Outcome:
-        """Return what a mistake, or two at once, do in a case."""
+        """Return what a mistake, or several at once, do in a case."""
         if (wrong, case) not in self._outcomes:
             try:
                 self._outcomes[wrong, case] = self._run_case(wrong.candidate, case)
-            except SyntaxError as error:  # two edits together need not make sense
+            except SyntaxError as error:  # edits together need not make sense
                 self._outcomes[wrong, case] = Outcome(error=(SyntaxError, str(error)))
         return self._outcomes[wrong, case]
