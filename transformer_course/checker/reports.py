@@ -107,7 +107,8 @@ def hint(task: Task, number: int) -> Feedback:
 def right(task: Task, seen: Sequence[Outcome]) -> Feedback:
     """Say well done, and what was verified."""
     count, properties = len(task.cases), [p.statement for p in task.properties]
-    hold = f", and {len(properties)} properties hold" if properties else ""
+    those = "1 property holds" if len(properties) == 1 else f"{len(properties)} properties hold"
+    hold = f", and {those}" if properties else ""
     cases = (Code(f"Case {n}", as_code(task, case)) for n, case in enumerate(task.cases, start=1))
     details = (*cases, Listing("It holds that", tuple(properties)))
     return Feedback(

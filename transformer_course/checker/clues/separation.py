@@ -67,7 +67,5 @@ def _of_values(value: Any) -> Iterator[str]:
         for special in (0, 1):
             if value == special:
                 yield f"is {special}"
-        if isinstance(value, int) and value % 2:
-            yield "is odd"
     elif isinstance(value, list | tuple | dict | str):
         yield ("is empty", "holds one", "holds several")[min(len(value), 2)]
