@@ -48,7 +48,7 @@ def test_it_says_what_was_tried_on_such_a_system(monkeypatch, name, words):
     [
         ("torch>=99", "torch is 2."),
         ("no-such-library>=1", "no-such-library is missing"),
-        ("torch>=2.5", "all there"),
+        ("torch>=2.6", "all there"),
         ("no-such-library; extra == 'lab'", "all there"),
     ],
 )
