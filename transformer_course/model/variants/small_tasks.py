@@ -55,7 +55,12 @@ POSITIONS: dict[str, tuple[Callable[..., nn.Module] | None, Callable[[], LookUp]
     "rotary": (None, lambda: rotary_attention),
     "ALiBi": (None, lambda: alibi_attention),
 }
-RECALLS: dict[str, LookUp] = {"softmax": fused_attention, "linear": linear_attention}
+# How attention looks up, and the steps of training.
+RECALLS: dict[str, tuple[LookUp, int]] = {
+    "softmax": (fused_attention, 1_000),
+    "linear": (linear_attention, 1_000),
+    "linear, 10,000 steps": (linear_attention, 10_000),
+}
 
 
 class ThreeBack(nn.Module):
@@ -90,7 +95,8 @@ class Recall(nn.Module):
         self.names = nn.Embedding(NAMES, 32)
         self.numbers = nn.Embedding(NUMBERS + 1, 32)  # the last one asks
         self.encoder = Encoder(1, d_model=32, heads=2, d_ff=64, dropout=0.0, norm_first=True)
-        look_up_by(self.encoder, lambda attention: RECALLS[kind])
+        look_up, _ = RECALLS[kind]
+        look_up_by(self.encoder, lambda attention: look_up)
         self.output = nn.Linear(32, NUMBERS)
 
     def forward(
@@ -146,5 +152,6 @@ def recall(kind: str, seed: int) -> nn.Module:
     """Return a network with an attention of a kind, trained on 2 to 32 pairs."""
     torch.manual_seed(seed)
     network = Recall(kind)
-    train(network, draw_recall, 2, MOST_PAIRS, steps=1000)
+    _, steps = RECALLS[kind]
+    train(network, draw_recall, 2, MOST_PAIRS, steps)
     return network
