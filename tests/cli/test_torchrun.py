@@ -119,6 +119,7 @@ def _end(launcher: subprocess.Popen) -> None:
     for process in [launcher.pid, *workers(launcher)] if launcher.poll() is None else []:
         os.kill(process, signal.SIGKILL)
     launcher.wait()
+    launcher.stdout.close()
 
 
 def workers(launcher: subprocess.Popen) -> list[int]:
