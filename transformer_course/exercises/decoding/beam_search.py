@@ -227,6 +227,16 @@ beam_search.mistake(
     change="Let all children of all hypotheses compete in one list, at every step.",
 )
 beam_search.mistake(
+    "where several hypotheses are alive, each keeps only its best child",
+    edits=[
+        ("in enumerate(", "in sorted(enumerate("),
+        (".tolist())", ".tolist()), key=lambda pair: -pair[1])[: 1 if len(live) > 1 else None]"),
+    ],
+    observed="No hypothesis that has company can have two children that live on: the best "
+    "sentence, which goes through a second-best child, is lost.",
+    change="Let all children of all hypotheses compete in one list, at every step.",
+)
+beam_search.mistake(
     "each hypothesis keeps its `beam` best children",
     edits=[
         ("in enumerate(", "in sorted(enumerate("),

@@ -25,6 +25,7 @@ _REFERENCE = _words("the cat is on the mat")
         Case((_words("mat the on is cat the"), _REFERENCE, 2)),
         Case((_words("The Cat on the sofa"), _REFERENCE, 1)),
         Case((_words("we are now here"), _words("we are no where but we are"), 2)),
+        Case((_words("on the mat on the mat on the mat on the mat"), _REFERENCE, 2)),
         Case((["cat", "is"], _REFERENCE, 2)),
         Case((["the", "cat"], _REFERENCE, 4)),
     ],
