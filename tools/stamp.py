@@ -104,8 +104,12 @@ def _fold(cell: NotebookNode) -> None:
 
 
 def _entitle(cell: NotebookNode) -> None:
-    """Give a folded cell a first line that is shown; what Colab calls a title is a comment."""
+    """Give a folded cell a first line that is shown; what Colab calls a title is a comment.
+
+    The book, where nobody can run it, has a button.
+    """
     title = TITLES["install" if "install" in cell.metadata.tags else "setup"]
+    cell.metadata["mystnb"] = {"code_prompt_show": "Show the set-up"}
     cell.source = f"{title}\n{cell.source.removeprefix(title).lstrip()}"
 
 
