@@ -18,10 +18,13 @@ from transformer_course.publish import WEB
 NEEDED = {
     "transformer_course/checkpoints/toy/model.safetensors",
     "transformer_course/checkpoints/toy/config.json",
-    "transformer_course/results/multi30k-en-fr-short.json",
     "transformer_course/workspace/jupyter/kernels/python3/kernel.json",
     "transformer_course/workspace/jupyter/settings/overrides.json",
-    "transformer_course/results/multi30k-en-de-short.json",
+    *(
+        f"transformer_course/results/multi30k-{pair}-{length}.json"
+        for pair in ("en-fr", "en-de")
+        for length in ("short", "long")
+    ),
     *(f"transformer_course/publish/web/{path.name}" for path in WEB.iterdir()),
 }
 UNWANTED = ("notebooks/text", "book/", ".make/", "__pycache__", "benchmarks/")

@@ -1,7 +1,7 @@
 """Train the translators of lesson 9 and write down what they reach.
 
-    python -m tools.recorded_runs en-fr short --data FOLDER --ship
-    python -m tools.recorded_runs en-fr long --data FOLDER        (hours)
+    python -m tools.recorded_runs en-fr short --data FOLDER          half an hour for each seed
+    python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
 with Ctrl-C for example, goes on where it was.
