@@ -1,17 +1,18 @@
 """The translators of captions that ship with the package keep what is said of them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from transformer_course.translation import (
-    RECIPES,
     Translator,
     bleu_tokenized_lowercase,
     multi30k_corpus,
     shipped_checkpoint,
 )
+from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
@@ -33,10 +34,10 @@ def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
     assert sum(a != b for a, b in zip(translations, expected, strict=True)) <= 2
 
 
-def test_it_was_made_by_the_recipe_for_captions(folder: Path) -> None:
-    recipe = Run.read(folder).recipe
-    assert recipe.sizes == RECIPES["multi30k"].sizes
-    assert recipe.training.steps == RECIPES["multi30k"].training.steps
+def test_it_was_made_by_the_long_recipe(folder: Path) -> None:
+    assert Run.read(folder).recipe == replace(
+        LONG_RUN, training=replace(LONG_RUN.training, threads=1)
+    )
 
 
 def test_it_is_small(folder: Path) -> None:
