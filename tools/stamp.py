@@ -109,7 +109,8 @@ def _entitle(cell: NotebookNode) -> None:
     The book, where nobody can run it, has a button.
     """
     title = TITLES["install" if "install" in cell.metadata.tags else "setup"]
-    cell.metadata["mystnb"] = {"code_prompt_show": "Show the set-up"}
+    prompts = {"code_prompt_show": "Show the set-up", "code_prompt_hide": "Hide the set-up"}
+    cell.metadata["mystnb"] = prompts
     cell.source = f"{title}\n{cell.source.removeprefix(title).lstrip()}"
 
 
