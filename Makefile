@@ -90,8 +90,8 @@ bench: $(AUTHOR)
 
 results: $(AUTHOR)
 	@for pair in en-fr en-de; do \
-		$(BIN)/python -m tools.recorded_runs $$pair short || exit 1; \
-		$(BIN)/python -m tools.recorded_runs $$pair long --ship || exit 1; done
+		$(BIN)/python -m tools.recorded_runs $$pair short --threads 1 && \
+		$(BIN)/python -m tools.recorded_runs $$pair long --threads 1 --ship || exit 1; done
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp
