@@ -22,7 +22,7 @@ help:
 	@echo "make links      check the book's links, and list those that lead out of it"
 	@echo "make notebooks  execute all notebooks again from their sources"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
-	@echo "make results    train lesson 9's translators again; six hours, on a quiet machine"
+	@echo "make results    train lesson 9's translators again; eight hours, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of address or version"
 	@echo "make dist       build the package for a release, into dist/"
 
@@ -92,6 +92,7 @@ results: $(AUTHOR)
 	@for pair in en-fr en-de; do \
 		$(BIN)/python -m tools.recorded_runs $$pair short --threads 1 && \
 		$(BIN)/python -m tools.recorded_runs $$pair long --threads 1 --ship || exit 1; done
+	@$(BIN)/python -m tools.moses_text_run en-de
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp

@@ -1,6 +1,7 @@
 """The results of training runs that no lesson has the time to repeat.
 
-``python -m tools.recorded_runs`` makes them again.
+``python -m tools.recorded_runs`` and, for text cut by Moses' rules, ``python -m
+tools.moses_text_run`` make them again.
 """
 
 from pathlib import Path
@@ -11,16 +12,18 @@ from transformer_course.translation.checkpoints import read_json
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def recorded_run(pair: str, length: str = "long") -> dict[str, Any]:
+def recorded_run(pair: str, recipe: str = "long") -> dict[str, Any]:
     """Return what a run on Multi30k gave, with all that is needed to repeat it.
 
     Parameters
     ----------
     pair
         ``"en-fr"`` or ``"en-de"``.
-    length
+    recipe
         ``"long"``: 20,000 steps, the run of the translator that ships; ``"short"``: 10,000 steps,
-        of fewer words each.
+        of fewer words each; ``"moses"``, for ``"en-de"`` only: the long recipe on lower-cased text
+        that Moses' rules have cut, of which ``bleu_tokenized_lowercase``, steps, minutes and the
+        ``translations`` by beam search are known.
 
     Returns
     -------
@@ -36,16 +39,16 @@ def recorded_run(pair: str, length: str = "long") -> dict[str, Any]:
     ValueError
         If there is no such run.
     """
-    path = results_file(pair, length)
+    path = results_file(pair, recipe)
     if not path.is_file():
         known = sorted(file.stem.removeprefix("multi30k-") for file in RESULTS.glob("multi30k-*"))
         raise ValueError(
-            f"no run is recorded for {pair!r}, {length!r}; there is: "
+            f"no run is recorded for {pair!r}, {recipe!r}; there is: "
             f"{', '.join(known) or 'none yet'}."
         )
     return read_json(path)
 
 
-def results_file(pair: str, length: str) -> Path:
+def results_file(pair: str, recipe: str) -> Path:
     """Return where the results of a run are kept."""
-    return RESULTS / f"multi30k-{pair}-{length}.json"
+    return RESULTS / f"multi30k-{pair}-{recipe}.json"
