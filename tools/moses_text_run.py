@@ -8,20 +8,19 @@ was stopped, with Ctrl-C for example, goes on where it was.
 """
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
+from tools.recorded_runs import BEAM, train_to_the_end
 from transformer_course.translation import SentencePair, bleu_from_scratch
 from transformer_course.translation.checkpoints import write_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.evaluation.metrics import moses_words
-from transformer_course.translation.training import state
 from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.recorded_runs import results_file
 from transformer_course.translation.training.runs import Run, environment
 
-BEAM = 5
+WORK = Path(".make/moses_text_run")
 
 
 def main() -> None:
@@ -29,34 +28,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pair", choices=("en-fr", "en-de"))
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
-    parser.add_argument("--threads", type=int, default=1, help="processor threads (default 1)")
-    parser.add_argument("--work", type=Path, default=Path(".make/moses_text_run"))
     options = parser.parse_args()
 
-    recipe = replace(LONG_RUN, training=replace(LONG_RUN.training, threads=options.threads))
+    recipe = replace(LONG_RUN, training=replace(LONG_RUN.training, threads=1))
     run = Run("multi30k", recipe, pair=options.pair, data=options.data)
     corpus = in_moses_words(run.load_corpus())
-    folder = options.work / options.pair
-    folder.mkdir(parents=True, exist_ok=True)
-    trainer = run.trainer(folder, corpus)
-    if state.is_there(folder):
-        trainer.resume(folder)
-    history = trainer.train()
-    if trainer.stopped:
-        sys.exit(f"{folder}: stopped; the same command goes on.")
-
-    trainer.translator.model.half().float()  # the precision of the runs that ship
+    trainer = train_to_the_end(run, WORK / options.pair, corpus)
+    last = trainer.history[-1]
     test = corpus.split("test")
     translations = trainer.translator.translate([pair.source for pair in test], beam=BEAM)
     score = bleu_of_words(translations, [pair.target for pair in test])
     result = {
         "bleu_tokenized_lowercase": score,
         "beam": BEAM,
-        "steps": history[-1]["step"],
-        "minutes": history[-1]["seconds"] / 60,
-        "dev_bleu": history[-1]["dev_bleu"],
+        "steps": last["step"],
+        "minutes": last["seconds"] / 60,
+        "dev_bleu": last["dev_bleu"],
         "precision": trainer.facts()["precision"],
-        "command": f"python -m tools.moses_text_run {options.pair} --threads {options.threads}",
+        "command": f"python -m tools.moses_text_run {options.pair}",
         **environment(),
         "translations": translations,
     }

@@ -18,6 +18,7 @@ from typing import Any
 
 from transformer_course.translation import RECIPES, SentencePair, Translator
 from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
 from transformer_course.translation.training import state
 from transformer_course.translation.training.recipes import LONG_RUN
@@ -64,23 +65,29 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     recipe = RECIPE_FOR[options.length]
     settings = replace(recipe.training, seed=seed, threads=options.threads)
     run = Run("multi30k", replace(recipe, training=settings), pair=options.pair, data=options.data)
-    folder.mkdir(parents=True, exist_ok=True)
     corpus = run.load_corpus()
-    trainer = run.trainer(folder, corpus)
-    if state.is_there(folder):
-        trainer.resume(folder)
-    history = trainer.train()
-    if trainer.stopped:
-        sys.exit(f"{folder}: stopped; the same command goes on.")
-    _round_to_half(trainer.translator)
+    trainer = train_to_the_end(run, folder, corpus)
     scores, translations = _score(trainer, corpus.split("test"))
-    run.write(folder, **trainer.facts(), history=history, scores=scores, translations=translations)
+    run.write(
+        folder, **trainer.facts(), history=trainer.history, scores=scores, translations=translations
+    )
     print(folder, json.dumps(scores), flush=True)
 
 
-def _round_to_half(translator: Translator) -> None:
-    """Give the weights the precision in which they ship, before anything is measured."""
-    translator.model.half().float()
+def train_to_the_end(run: Run, folder: Path, corpus: Corpus) -> Trainer:
+    """Train, or go on where a run in the folder was stopped; leave the program if it is again.
+
+    In the end the weights have the precision in which they ship, before anything is measured.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    trainer = run.trainer(folder, corpus)
+    if state.is_there(folder):
+        trainer.resume(folder)
+    trainer.train()
+    if trainer.stopped:
+        sys.exit(f"{folder}: stopped; the same command goes on.")
+    trainer.translator.model.half().float()
+    return trainer
 
 
 def _score(
