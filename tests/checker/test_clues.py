@@ -4,20 +4,20 @@ import torch
 from torch import nn
 
 from transformer_course.checker.cases import Case
-from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.feed_forward import FeedForward, feed_forward_parameters
+
+from .doubling import without_known_mistakes
 
 X = torch.arange(1.0, 7.0).reshape(2, 3)
 
 
-@exercise(
+@without_known_mistakes(
     cases=[
         Case((X, 2.0, True)),
         Case((X[:1], 3.0, False)),
         Case((X, 0.5, True)),
         Case((X, 4.0, False)),
     ],
-    hints=["hint"],
 )
 def scaled(x, factor, turned):
     """Multiply, and turn round."""
@@ -54,12 +54,11 @@ def test_a_missing_return_says_enough():
     assert "whatever the arguments are" not in clues(lambda x, factor, turned: None)
 
 
-@exercise(
+@without_known_mistakes(
     cases=[
         Case((X, torch.tensor([[True, True, False], [True, False, True]]))),
         Case((X, torch.tensor([[False, True, False], [True, True, True]]))),
     ],
-    hints=["hint"],
 )
 def visible(x, mask):
     """Clear what is hidden."""

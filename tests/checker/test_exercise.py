@@ -414,7 +414,7 @@ def test_properties_are_not_asked_about_another_dtype(kind):
         return (x * 2**times).to(kind)
 
     precise = Property("it is float32", lambda value, case: value.dtype == torch.float32)
-    exercise = Exercise(replace(double.task, properties=(precise,)), {})
+    exercise = Exercise(replace(double.task, properties=(precise,)), {}, [])
     assert "it is float32" not in words(exercise, other)
     assert "it is float32" not in words(exercise, lambda x, times: other(x, times) * (times < 3))
 
@@ -429,7 +429,8 @@ def test_random_results_in_evaluation_mode():
 
 
 def test_what_is_found_by_random_changes_should_not_depend_on_them():
-    exercise = Exercise(replace(double.task, reference=lambda x, times: x > 0, properties=()), {})
+    found = replace(double.task, reference=lambda x, times: x > 0, properties=())
+    exercise = Exercise(found, {}, [])
     said = words(exercise, lambda x, times: torch.rand(x.shape) > 0.5)
     assert "you may try changes drawn at random" in said
 
@@ -474,16 +475,6 @@ def test_solution_is_the_source_without_the_decorator():
         "    return x * 2**times"
     )
     assert Scale.solution().code.startswith("class Scale(nn.Module):\n")
-
-
-def test_a_shared_mistake_is_said_in_the_same_words_and_made_by_the_same_edits():
-    other = Exercise(double.task, {})
-    other.shares(double, "tripled")
-    other.shares(double, "added", edits=[("x * 2", "x - 2")])
-    tripled, _ = other.mistakes
-    assert (tripled.observed, tripled.change) == ("1 becomes 3.", "Use `2`.")
-    assert other.check(lambda x, times: x * 3**times).mistakes == ("tripled",)
-    assert other.check(lambda x, times: x - 2**times).mistakes == ("added",)
 
 
 def test_an_exercise_says_what_it_can_do():

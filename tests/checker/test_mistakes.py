@@ -1,12 +1,16 @@
 """Mistakes, alone, in pairs and in threes."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 import torch
 
 from transformer_course.checker.cases import Case
 from transformer_course.checker.diagnosis import Evidence, diagnose
-from transformer_course.checker.exercise import exercise
+from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.mistakes import Catalogue, Mistake, Several, pairs
+from transformer_course.checker.records import Record, RecordError
 
 from .doubling import double
 
@@ -17,13 +21,13 @@ def names(mistakes):
     return tuple(mistake.name for mistake in mistakes)
 
 
-def mistake(name, *edits, body=None):
-    return Mistake(name, "seen", "change", double.answer, edits, body)
+def mistake(name, *edits, body=""):
+    record = Record(Path("doubling.toml"), name, "seen", "change", edits, body)
+    return Mistake(record, double.answer)
 
 
 def diagnosis(candidate, mistakes):
-    catalogue = Catalogue(double.run_case)
-    catalogue.mistakes += mistakes
+    catalogue = Catalogue(mistakes, double.run_case)
     seen, wanted = (
         [double.run_case(code, number) for number in range(len(double.task.cases))]
         for code in (candidate, double.task.reference)
@@ -41,7 +45,21 @@ def test_pairs_edit_different_places():
 
 
 def test_a_whole_body_makes_no_pair():
-    assert pairs([TRIPLED, mistake("alone", body=lambda x, times: x)]) == []
+    assert pairs([TRIPLED, mistake("alone", body="without")]) == []
+
+
+def test_what_cannot_be_made_is_said_with_file_and_name():
+    twice = r"doubling.toml: the mistake «twice» has an edit .* 'x' occurs"
+    with pytest.raises(RecordError, match=twice):
+        _ = mistake("twice", ("x", "y")).candidate
+    with pytest.raises(RecordError, match=r"«none» has a body that is not there: .*'absent'"):
+        _ = mistake("none", body="absent").candidate
+
+
+def test_a_broken_record_is_not_called_the_learners_fault():
+    broken = Exercise(double.task, {}, [mistake("twice", ("x", "y")).record])
+    with pytest.raises(RecordError, match="«twice»"):
+        broken.check(lambda x, times: x)
 
 
 def test_a_pair_holds_both_edits():
@@ -95,9 +113,7 @@ def test_no_diagnosis_is_guessed():
 
 def test_a_mistake_that_explains_most_wrong_cases_is_named():
     cases = [Case((torch.arange(1.0, 4.0), times)) for times in range(1, 6)]
-    many = exercise(reference=double.task.reference, cases=cases, hints=["hint"])
-    many = many(double.task.answer)
-    many.shares(double, "tripled")
+    many = Exercise(replace(double.task, cases=tuple(cases)), {}, [TRIPLED.record])
     feedback = many.check(lambda x, times: x if times == 5 else x * 3**times)
     assert feedback.mistakes == ("tripled",)
     assert "In 4 of 5 wrong results" in repr(feedback)
@@ -121,7 +137,7 @@ def test_a_pair_that_is_no_python_explains_nothing():
 
 def test_what_a_mistake_does_is_found_out_once():
     runs = []
-    catalogue = Catalogue(lambda candidate, number: runs.append(number))
+    catalogue = Catalogue([TRIPLED], lambda candidate, number: runs.append(number))
     assert catalogue.outcome(TRIPLED, 1) is catalogue.outcome(TRIPLED, 1)
     assert runs == [1]
 

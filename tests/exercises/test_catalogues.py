@@ -102,23 +102,23 @@ def test_exercise_is_complete(exercise):
     assert len(set(names)) == len(names)
     for mistake in exercise.mistakes:
         assert mistake.name == mistake.name.strip(" .")
-        assert mistake.observed.endswith((".", "?"))
-        assert mistake.change.endswith((".", "?"))
+        assert mistake.record.observed.endswith((".", "?"))
+        assert mistake.record.change.endswith((".", "?"))
 
 
 @each_exercise
 def test_an_answer_is_written_once(exercise):
     """A mistake is an edit of the model answer; at most one in ten is another algorithm."""
     for mistake in exercise.mistakes:
-        assert bool(mistake.edits) != bool(mistake.body), mistake.name
-    bodies = [mistake.name for mistake in exercise.mistakes if mistake.body]
+        assert bool(mistake.edits) != bool(mistake.record.body), mistake.name
+    bodies = [mistake.name for mistake in exercise.mistakes if mistake.record.body]
     assert len(bodies) <= len(exercise.mistakes) / 10
 
 
 @each_exercise
 def test_no_mistake_uses_a_name_that_is_not_there(exercise):
     """An edit may need an import; without it, it would be known by the wrong exception."""
-    wanted = [mistake for mistake in exercise.mistakes if "NameError" in mistake.observed]
+    wanted = [mistake for mistake in exercise.mistakes if "NameError" in mistake.record.observed]
     for mistake in exercise.mistakes:
         errors = [outcome.error for outcome in outcomes(exercise, mistake.candidate)]
         names = [error for error in errors if error and issubclass(error[0], NameError)]

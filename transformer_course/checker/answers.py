@@ -80,8 +80,8 @@ class AnswerText:
         """
         if self.text.count(old) != 1 or old == new:
             raise ValueError(
-                f"an edit must change what occurs once in the answer; {old!r} occurs "
-                f"{self.text.count(old)} times and becomes {new!r}."
+                f"{old!r} occurs {self.text.count(old)} times in the answer and becomes {new!r}; "
+                "it must occur once, so give as much beside it as that takes, and must change."
             )
         before, after = TOKEN.findall(old), TOKEN.findall(new)
         first = _shared(before, after)
@@ -89,6 +89,16 @@ class AnswerText:
         start = self.text.index(old) + len("".join(before[:first]))
         changed = slice(first, -last or None)
         return Edit(start, start + len("".join(before[changed])), "".join(after[changed]))
+
+    def beside(self, name: str) -> Callable:
+        """Return a function or class that is defined in the answer's module.
+
+        Raises
+        ------
+        AttributeError
+            If there is none of that name.
+        """
+        return getattr(sys.modules[self.answer.__module__], name)
 
     def edited(self, edits: Iterable[Edit]) -> Callable:
         """Execute the edited text and return what it defines.

@@ -191,12 +191,12 @@ def _crashes_tell(wrong: Mistake | Several, evidence: Evidence) -> bool:
 
 
 def _stands_in(mistake: Mistake, source: str) -> bool:
-    if not source or mistake.body:
+    if not source or mistake.record.body:
         return True
     code = "".join(source.split())
     return all(
         "".join(new.split()) in code and (new or "".join(old.split()) not in code)
-        for old, new in mistake.replacements
+        for old, new in mistake.record.edits
     )
 
 

@@ -1,9 +1,11 @@
 """An exercise and its four verbs: check, hint, gaps and solution."""
 
+import inspect
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -23,6 +25,7 @@ from transformer_course.checker.fingerprint import fingerprint
 from transformer_course.checker.formats import conformed, matched, other_dtype
 from transformer_course.checker.gaps import Gaps, gaps_of
 from transformer_course.checker.mistakes import Catalogue, Mistake, same_behaviour
+from transformer_course.checker.records import Record, RecordError, records
 from transformer_course.checker.sandbox import Outcome, is_stub, run, whole_check
 from transformer_course.checker.task import Task
 
@@ -40,11 +43,14 @@ class Exercise:
     Made by decorating a model answer with :func:`exercise`.
     """
 
-    def __init__(self, task: Task, parts: Mapping[str, "Exercise"]) -> None:
+    def __init__(
+        self, task: Task, parts: Mapping[str, "Exercise"], known: Iterable[Record]
+    ) -> None:
         self.task = task
         self.name = task.name
         self.answer = AnswerText(task.answer, {path: part.answer for path, part in parts.items()})
-        self.catalogue = Catalogue(self.run_case)
+        mistakes = [Mistake(record, self.answer) for record in known]
+        self.catalogue = Catalogue(mistakes, self.run_case)
         self._hints_given = 0
         self._weights: dict[tuple, dict[str, Tensor]] = {}
 
@@ -88,8 +94,8 @@ class Exercise:
         try:
             with whole_check():
                 return self._examine(candidate)
-        except KeyboardInterrupt:
-            raise  # the learner pressed stop
+        except (KeyboardInterrupt, RecordError):
+            raise  # the learner pressed stop, or the course's own file is to blame
         except BaseException as error:
             return reports.broken_off(self.task, error)
         finally:
@@ -204,44 +210,9 @@ class Exercise:
         return gaps_of(self.name, self.answer, self.mistakes)
 
     @property
-    def mistakes(self) -> list[Mistake]:
+    def mistakes(self) -> Sequence[Mistake]:
         """The known mistakes, the commonest first."""
         return self.catalogue.mistakes
-
-    def mistake(
-        self,
-        name: str,
-        *,
-        observed: str,
-        change: str,
-        edits: Sequence[tuple[str, str]] = (),
-        body: Callable | None = None,
-        unless: str = "",
-    ) -> None:
-        """Add a mistake to the catalogue.
-
-        Parameters
-        ----------
-        name, observed, change
-            What to say; see :class:`Mistake`.
-        edits
-            Pairs (old, new): what in the model answer is replaced by what.
-        body
-            A whole wrong answer instead, where another algorithm is used.
-        unless
-            A regular expression for code that already does what ``change`` says.
-        """
-        self.mistakes.append(
-            Mistake(name, observed, change, self.answer, tuple(edits), body, unless)
-        )
-
-    def shares(self, other: "Exercise", *names: str, edits: Sequence[tuple[str, str]] = ()) -> None:
-        """Add mistakes of another exercise in the same words; without edits, by the same ones."""
-        known = {mistake.name: mistake for mistake in other.mistakes}
-        for name in names:
-            mistake = known[name]
-            words = {"observed": mistake.observed, "change": mistake.change}
-            self.mistake(name, **words, edits=edits or mistake.replacements, unless=mistake.unless)
 
 
 def exercise(
@@ -254,6 +225,8 @@ def exercise(
 ) -> Callable[[Callable], Exercise]:
     """Turn the decorated model answer into an exercise.
 
+    Its known mistakes are in the file beside it, of the same name that ends in ``.toml``.
+
     Parameters
     ----------
     cases, hints, properties
@@ -264,10 +237,13 @@ def exercise(
         Exercises whose answers this one calls, by the names under which it calls them: their text
         can be edited too.
     """
-    return lambda answer: Exercise(
-        Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties)),
-        parts or {},
-    )
+
+    def decorated(answer: Callable) -> Exercise:
+        task = Task(answer, reference or answer, tuple(cases), tuple(hints), tuple(properties))
+        beside = Path(inspect.getfile(answer)).with_suffix(".toml")
+        return Exercise(task, parts or {}, records(beside))
+
+    return decorated
 
 
 def _copy_parameters(weights: dict[str, Tensor], module: nn.Module) -> None:

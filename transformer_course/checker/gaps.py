@@ -34,8 +34,8 @@ class Choice:
         """What choosing it says."""
         if self.mistake is None:
             return "Right."
-        name = self.mistake.name
-        return f"Not yet: {name}. {self.mistake.observed}"
+        record = self.mistake.record
+        return f"Not yet: {record.name}. {record.observed}"
 
 
 @dataclass(frozen=True)

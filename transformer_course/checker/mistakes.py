@@ -8,53 +8,43 @@ from functools import cached_property
 
 from transformer_course.checker.answers import AnswerText, Edit
 from transformer_course.checker.comparison import difference
+from transformer_course.checker.records import Record
 from transformer_course.checker.sandbox import Outcome
 
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """A wrong answer, and what to say to whoever wrote it.
+    """A known mistake, made in the answer of an exercise."""
 
-    Attributes
-    ----------
-    name
-        The mistake in a few words.
-    observed
-        What gives it away, with numbers where there are some.
-    change
-        One sentence on what to change.
-    answer
-        The right answer.
-    replacements
-        Pairs (old, new): what in the right answer is replaced by what.
-    body
-        A whole wrong answer, where it is not the right one with a few words changed.
-    unless
-        A regular expression: code in which it is found already does what ``change`` says, so
-        something else is wrong with it.
-    """
-
-    name: str
-    observed: str
-    change: str
+    record: Record
     answer: AnswerText
-    replacements: Sequence[tuple[str, str]] = ()
-    body: Callable | None = None
-    unless: str = ""
+
+    @property
+    def name(self) -> str:
+        """The mistake in a few words."""
+        return self.record.name
 
     def is_refuted_by(self, source: str) -> bool:
         """Whether the learner's code has followed the advice already."""
-        return bool(self.unless and re.search(self.unless, source))
+        return bool(self.record.unless and re.search(self.record.unless, source))
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
-        """The replacements, each at its place."""
-        return tuple(itertools.starmap(self.answer.edit, self.replacements))
+        """What changes in the right answer, each edit at its place."""
+        try:
+            return tuple(itertools.starmap(self.answer.edit, self.record.edits))
+        except ValueError as error:
+            raise self.record.error(f"has an edit that cannot be made: {error}") from None
 
     @cached_property
     def candidate(self) -> Callable:
         """What can be checked."""
-        return self.body or self.answer.edited(self.edits)
+        if not self.record.body:
+            return self.answer.edited(self.edits)
+        try:
+            return self.answer.beside(self.record.body)
+        except AttributeError as error:
+            raise self.record.error(f"has a body that is not there: {error}.") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,19 +96,23 @@ class Catalogue:
 
     Parameters
     ----------
+    mistakes
+        The commonest first.
     run_case
         Runs an implementation of the course's own in one of the cases.
     """
 
-    def __init__(self, run_case: Callable[[Callable, int], Outcome]) -> None:
-        self.mistakes: list[Mistake] = []
+    def __init__(
+        self, mistakes: Sequence[Mistake], run_case: Callable[[Callable, int], Outcome]
+    ) -> None:
+        self.mistakes = mistakes
         self._run_case = run_case
         # Every check runs the same mistakes, and they do the same each time.
         self._outcomes: dict[tuple[Mistake | Several, int], Outcome] = {}
 
     @cached_property
     def pairs(self) -> list[Several]:
-        """The pairs of mistakes, once all mistakes are known."""
+        """The pairs of mistakes that can be made at once."""
         return pairs(self.mistakes)
 
     def outcome(self, wrong: Mistake | Several, case: int) -> Outcome:

@@ -137,7 +137,7 @@ def known_mistake(
     for number, mistake in enumerate(known.mistakes, start=1):
         label = f"Known mistake {number}" if several else "Known mistake"
         shows = "On its own" if known.remark or several else "What shows it"
-        parts += [Sentence(mistake.name, label), Sentence(mistake.observed, shows)]
+        parts += [Sentence(mistake.name, label), Sentence(mistake.record.observed, shows)]
     parts += [Sentence(words, "And its format") for words in remarks]
     if known.remark:
         parts.append(Sentence(known.remark))
@@ -148,7 +148,7 @@ def known_mistake(
     # The last hint holds the code of an answer; who wants that asks for the solution.
     parts += hints(task)[:-1]
     changes = [
-        Sentence(mistake.change, f"For mistake {number}" if several else "")
+        Sentence(mistake.record.change, f"For mistake {number}" if several else "")
         for number, mistake in enumerate(known.mistakes, start=1)
     ]
     parts.append(Fold("What to change", tuple(changes), in_text=True))

@@ -2,7 +2,7 @@
 
 from transformer_course.exercises.attention.causal_mask import causal_mask
 from transformer_course.exercises.attention.padding_mask import padding_mask
-from transformer_course.exercises.attention.scaled_dot_product_attention_mistakes import (
+from transformer_course.exercises.attention.scaled_dot_product_attention import (
     scaled_dot_product_attention,
 )
 from transformer_course.exercises.attention.sees_the_future import sees_the_future

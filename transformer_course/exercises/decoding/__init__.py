@@ -1,6 +1,6 @@
 """Lesson 8: the exercises on choosing tokens, beam search and the cache."""
 
-from transformer_course.exercises.decoding.beam_search_mistakes import beam_search
+from transformer_course.exercises.decoding.beam_search import beam_search
 from transformer_course.exercises.decoding.cached_step import cached_step
 from transformer_course.exercises.decoding.greedy import greedy
 from transformer_course.exercises.decoding.length_score import length_score

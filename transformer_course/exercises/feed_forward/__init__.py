@@ -1,6 +1,6 @@
 """Lesson 4: the exercises on the feed-forward network."""
 
-from transformer_course.exercises.feed_forward.acts_per_position_mistakes import acts_per_position
+from transformer_course.exercises.feed_forward.acts_per_position import acts_per_position
 from transformer_course.exercises.feed_forward.feed_forward import FeedForward
 from transformer_course.exercises.feed_forward.feed_forward_parameters import (
     feed_forward_parameters,

@@ -5,7 +5,7 @@ from transformer_course.exercises.transformer.output_logits import output_logits
 from transformer_course.exercises.transformer.parameter_count import parameter_count
 from transformer_course.exercises.transformer.sees_no_future import sees_no_future
 from transformer_course.exercises.transformer.tie import tie
-from transformer_course.exercises.transformer.transformer_mistakes import Transformer
+from transformer_course.exercises.transformer.transformer import Transformer
 
 # In the order of the lesson.
 EXERCISES = (
