@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from transformer_course.checker.formats import conformed
-from transformer_course.checker.mistakes import same_behaviour
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome, same_behaviour
 from transformer_course.exercises.attention import causal_mask
 from transformer_course.exercises.multi_head_attention import attention_cost
 from transformer_course.exercises.positional_encoding import Embeddings

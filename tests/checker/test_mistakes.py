@@ -27,9 +27,9 @@ def mistake(name, *edits, body=""):
 
 
 def diagnosis(candidate, mistakes):
-    catalogue = Catalogue(mistakes, double.run_case)
+    catalogue = Catalogue(mistakes, double.observer.run_case)
     seen, wanted = (
-        [double.run_case(code, number) for number in range(len(double.task.cases))]
+        [double.observer.run_case(code, number) for number in range(len(double.task.cases))]
         for code in (candidate, double.task.reference)
     )
     found = diagnose(catalogue, Evidence(seen, wanted, "", range(len(seen))))

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_course.checker.sandbox import TimeLimitReached, is_stub, run, time_limit
+from transformer_course.checker.candidates import is_stub
+from transformer_course.checker.sandbox import run
+from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 
 
 def result(code, *inputs):

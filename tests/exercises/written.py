@@ -18,9 +18,10 @@ from types import ModuleType
 from typing import Any
 
 from tools.sources import ROOT
+from transformer_course.checker.answers import make_quotable
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
-from transformer_course.checker.sandbox import make_quotable, untouched_globals
+from transformer_course.checker.global_state import untouched_globals
 from transformer_course.exercises import catalogues
 from transformer_course.own import whole
 

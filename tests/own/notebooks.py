@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transformer_course.checker.sandbox import make_quotable
+from transformer_course.checker.answers import make_quotable
 from transformer_course.own.file import NAME
 from transformer_course.own.modules import fill
 from transformer_course.own.sections import template

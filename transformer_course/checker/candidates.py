@@ -93,3 +93,20 @@ def _other_parameters(subject: str, wanted: Callable, received: Callable) -> str
         wanted_names, their_names = ", ".join(parameters), ", ".join(theirs.parameters)
         return f"{subject} must accept `({wanted_names})`; yours accepts `({their_names})`."
     return None
+
+
+def _stub() -> None: ...
+
+
+def _documented_stub() -> None:
+    """Say something."""
+
+
+def is_stub(function: Callable) -> bool:
+    """Whether a function's body holds nothing but a docstring and ``...`` or ``pass``."""
+    code = getattr(function, "__code__", None)
+    stubs = (_stub.__code__.co_code, _documented_stub.__code__.co_code)
+    # A function that returns a constant differs from a stub only in that constant.
+    return (
+        code is not None and code.co_code in stubs and {*code.co_consts} <= {None, function.__doc__}
+    )

@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from transformer_course.checker.comparison import parts_of
-from transformer_course.checker.mistakes import Catalogue, Mistake, Several, same_behaviour
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.mistakes import Catalogue, Mistake, Several
+from transformer_course.checker.outcomes import Outcome, same_behaviour
 
 MOST, FEWEST = 3 / 4, 3
 """The share of the wrong results in which a mistake must agree to be named at all, and how many."""

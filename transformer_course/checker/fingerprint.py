@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from transformer_course.checker.comparison import parts_of
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome
 
 
 def fingerprint(seen: Sequence[Outcome]) -> str:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer_course.checker.comparison import describe, dtype_name
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome
 
 LOWEST = -1e3
 """What is added to a score to hide it is lower than this."""

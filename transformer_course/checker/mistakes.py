@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transformer_course.checker.answers import AnswerText, Edit
-from transformer_course.checker.comparison import difference
+from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.records import Record
-from transformer_course.checker.sandbox import Outcome
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,15 +79,6 @@ def _are_independent(one: Mistake, other: Mistake) -> bool:
     if not (one.edits and other.edits):
         return False
     return not any(a.overlaps(b) for a, b in itertools.product(one.edits, other.edits))
-
-
-def same_behaviour(one: Outcome, other: Outcome) -> bool:
-    """Whether two implementations did the same: equal parameters, and results or exceptions."""
-    if one.parameters != other.parameters:
-        return False
-    if one.error or other.error:
-        return one.error == other.error
-    return difference(one.value, other.value) is None
 
 
 class Catalogue:

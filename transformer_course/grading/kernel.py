@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from transformer_course.checker.sandbox import time_limit
+from transformer_course.checker.time_limits import time_limit
 
 
 class Kernel(InteractiveShell):

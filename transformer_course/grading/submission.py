@@ -19,7 +19,6 @@ from unittest import mock
 import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
-from transformer_course.checker import reports
 from transformer_course.checker.candidates import NOTHING
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
@@ -162,7 +161,7 @@ class Submission:
         for name, exercise in self.exercises.items():
             if name in heard:
                 continue
-            missing = reports.missing(exercise.task, NameError(f"name '{name}' is not defined"))
+            missing = report.missing(exercise.task, NameError(f"name '{name}' is not defined"))
             found = name in shell.user_ns
             hear(name, exercise.judge(shell.user_ns[name]) if found else missing)
 

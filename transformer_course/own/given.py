@@ -6,8 +6,7 @@ So a given part calls the learner's parts where there are any.
 import sys
 from typing import Any
 
-from transformer_course.checker.answers import COURSE_FILE
-from transformer_course.checker.sandbox import make_quotable
+from transformer_course.checker.answers import COURSE_FILE, make_quotable
 from transformer_course.exercises import catalogues
 
 EXERCISES = {name: each for lesson in catalogues().values() for name, each in lesson.items()}

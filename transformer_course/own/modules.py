@@ -5,7 +5,8 @@ from types import ModuleType
 
 # The file imports it; the first time that takes seconds, which are not the learner's.
 import transformer_course.own.given  # noqa: F401
-from transformer_course.checker.sandbox import TIME_LIMIT, make_quotable, time_limit
+from transformer_course.checker.answers import make_quotable
+from transformer_course.checker.time_limits import TIME_LIMIT, time_limit
 
 
 def fill(module: ModuleType, text: str, file: str) -> None:

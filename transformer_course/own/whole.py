@@ -11,13 +11,9 @@ from types import ModuleType
 import torch
 from torch import Tensor, nn
 
+from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.originals import original_functions
-from transformer_course.checker.sandbox import (
-    CHECK_LIMIT,
-    TimeLimitReached,
-    time_limit,
-    untouched_globals,
-)
+from transformer_course.checker.time_limits import CHECK_LIMIT, TimeLimitReached, time_limit
 from transformer_course.own.modules import module_of
 from transformer_course.own.sections import TEMPLATE, template
 

@@ -6,7 +6,7 @@ Each clue is a sentence about what the code does, found by running it or by comp
 from collections.abc import Callable
 
 from transformer_course.checker.cases import Case
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome
 
 Run = Callable[[Case], tuple[Outcome, Outcome]]
 """Runs the reference and the learner's code in a case."""

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case
 from transformer_course.checker.clues import Run
-from transformer_course.checker.mistakes import same_behaviour
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome, same_behaviour
 from transformer_course.checker.task import Task
 
 WEIGHTS = 4  # of a module that are tried

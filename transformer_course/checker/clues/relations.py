@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer_course.checker.comparison import wrong_elements
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.task import Task
 
 FUNCTIONS = {

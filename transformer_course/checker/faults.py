@@ -1,4 +1,4 @@
-"""What is wrong with an answer whose values are all right, or hold no mistake that is known."""
+"""What is wrong with an answer apart from its values."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,15 @@ from typing import Any
 import torch
 
 from transformer_course.checker.cases import Case, Property
-from transformer_course.checker.comparison import technical_difference
-from transformer_course.checker.sandbox import Outcome
+from transformer_course.checker.comparison import difference, technical_difference
+from transformer_course.checker.formats import other_dtype
+from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.task import Task
+
+CHANGES_ARGUMENTS = (
+    "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
+    "`x += 1` or `x.add_(1)`."
+)
 
 
 def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> list[str]:
@@ -20,6 +26,17 @@ def faults(task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]) -> li
     return said or [
         f"This should hold, but does not: {p.statement}." for p in broken_properties(task, seen)
     ]
+
+
+def tried_properties(
+    task: Task, seen: Sequence[Outcome], wanted: Sequence[Outcome]
+) -> list[tuple[Property, bool]]:
+    """Say of each property whether it holds; they mean nothing for a wrong type, shape or dtype."""
+    found = [difference(w.value, s.value) for w, s in zip(wanted, seen, strict=True)]
+    if any(each and each.kind != "values" for each in found) or other_dtype(seen, wanted):
+        return []
+    broken = broken_properties(task, seen)
+    return [(each, each not in broken) for each in task.properties]
 
 
 def broken_properties(task: Task, seen: Sequence[Outcome]) -> list[Property]:
@@ -41,8 +58,8 @@ def _holds(each: Property, value: Any, case: Case) -> bool:
 
 def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     """Say why calls with equal arguments need not give equal results."""
-    if words := changed_input(seen):
-        return words
+    if changes_arguments(seen):
+        return CHANGES_ARGUMENTS
     if any(outcome.repeated == "remembered" for outcome in seen):
         return (
             "A second call with equal arguments gives another result: something is remembered "
@@ -68,14 +85,9 @@ def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     )
 
 
-def changed_input(seen: Sequence[Outcome]) -> str | None:
-    """Say that arguments are changed in place, which more than that may follow from."""
-    if not any(outcome.changed_input for outcome in seen):
-        return None
-    return (
-        "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
-        "`x += 1` or `x.add_(1)`."
-    )
+def changes_arguments(seen: Sequence[Outcome]) -> bool:
+    """Whether arguments are changed in place, which more than that may follow from."""
+    return any(outcome.changed_input for outcome in seen)
 
 
 def _is_true_or_false(value: Any) -> bool:
