@@ -29,21 +29,6 @@ def source_of(candidate: Callable) -> str:
     return "".join(linecache.getlines(file)) if file else ""
 
 
-def other_order(task: Task, candidate: Callable) -> str | None:
-    """Say so if the parameters have the names that are wanted, in another order."""
-    wanted, received = task.answer, candidate
-    if task.wants_module:
-        wanted, received = wanted.forward, received.forward
-    try:
-        theirs = list(inspect.signature(received).parameters)
-    except (TypeError, ValueError):  # written in C
-        return None
-    names = list(inspect.signature(wanted).parameters)
-    if names == theirs or sorted(names) != sorted(theirs):
-        return None
-    return f"Your parameters are in another order; it should be `({', '.join(names)})`."
-
-
 def _class_complaint(task: Task, candidate: Any) -> str | None:
     if isinstance(candidate, nn.Module):
         return f"You gave an object made from your class; give the class itself, {_how(task)}."

@@ -84,7 +84,8 @@ class Exercise:
         try:
             with whole_check():
                 observed = self.observer.observe(candidate)
-                return report.report(self.task, explain(self.catalogue, observed))
+                finding = explain(self.catalogue, observed)
+                return report.report(finding)
         except (KeyboardInterrupt, RecordError):
             raise  # the learner pressed stop, or the course's own file is to blame
         except BaseException as error:

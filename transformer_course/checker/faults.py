@@ -58,7 +58,7 @@ def _holds(each: Property, value: Any, case: Case) -> bool:
 
 def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
     """Say why calls with equal arguments need not give equal results."""
-    if changes_arguments(seen):
+    if any(outcome.changed_input for outcome in seen):
         return CHANGES_ARGUMENTS
     if any(outcome.repeated == "remembered" for outcome in seen):
         return (
@@ -83,11 +83,6 @@ def unsteady(task: Task, seen: Sequence[Outcome]) -> str | None:
         "Two calls with equal arguments give different results: something is drawn at random "
         "that should not be."
     )
-
-
-def changes_arguments(seen: Sequence[Outcome]) -> bool:
-    """Whether arguments are changed in place, which more than that may follow from."""
-    return any(outcome.changed_input for outcome in seen)
 
 
 def _is_true_or_false(value: Any) -> bool:

@@ -1,71 +1,19 @@
 """Run an answer in the cases of its task, beside the course's own implementation."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer_course.checker.candidates import complaint, is_stub, source_of
+from transformer_course.checker.candidates import complaint, is_stub
 from transformer_course.checker.cases import Case
 from transformer_course.checker.formats import matched
+from transformer_course.checker.observation import Observation
 from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.sandbox import run
 from transformer_course.checker.task import Task
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What was seen of an answer.
-
-    Attributes
-    ----------
-    observer
-        Who saw it, and can look at further cases.
-    candidate
-        The answer.
-    complaint
-        Why it cannot be run, in a sentence; empty if it can.
-    seen
-        What it did in each case; empty for a stub. None comes after a case that never ended.
-    """
-
-    observer: "Observer"
-    candidate: Any
-    complaint: str = ""
-    seen: Sequence[Outcome] = ()
-
-    @property
-    def task(self) -> Task:
-        """What is to be written."""
-        return self.observer.task
-
-    @property
-    def wanted(self) -> Sequence[Outcome]:
-        """What the course's own implementation does in each case."""
-        return self.observer.wanted
-
-    @property
-    def is_attempt(self) -> bool:
-        """Whether there is more than a stub."""
-        return bool(self.seen) and all(outcome.attempted for outcome in self.seen)
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether a case never ended."""
-        return self.seen[-1].timed_out
-
-    @cached_property
-    def source(self) -> str:
-        """The text of the cell that defines the answer; empty if there is none."""
-        return source_of(self.candidate)
-
-    def beside(self, case: Case) -> tuple[Outcome, Outcome]:
-        """Run the course's implementation and the answer in a further case."""
-        trusted = self.observer.run(self.task.reference, case, trusted=True)
-        return trusted, self.observer.run(self.candidate, case, trusted=False)
 
 
 class Observer:
@@ -83,17 +31,22 @@ class Observer:
     def observe(self, candidate: Any) -> Observation:
         """Run an answer in all cases, but in none after one that never ends."""
         if words := complaint(self.task, candidate):
-            return Observation(self, candidate, words)
+            return Observation(self.task, candidate, words)
         if is_stub(candidate.forward if self.task.wants_module else candidate):
-            return Observation(self, candidate)
+            return Observation(self.task, candidate)
         # The reference goes first: what torch loads on first use is not on the learner's clock.
-        _ = self.wanted
+        wanted = self.wanted
         seen: list[Outcome] = []
         for case in self.task.cases:
             seen.append(self.run(candidate, case, trusted=False))
             if seen[-1].timed_out:
                 break
-        return Observation(self, candidate, seen=seen)
+
+        def beside(case: Case) -> tuple[Outcome, Outcome]:
+            trusted = self.run(self.task.reference, case, trusted=True)
+            return trusted, self.run(candidate, case, trusted=False)
+
+        return Observation(self.task, candidate, "", seen, wanted, beside)
 
     def run_case(self, candidate: Callable, number: int) -> Outcome:
         """Run an implementation of the course's own in one case, within untouched_globals()."""

@@ -20,9 +20,10 @@ from transformer_course.checker.feedback import (
     Sentence,
     Verdict,
 )
-from transformer_course.checker.findings import Finding, Kind, Shapes
+from transformer_course.checker.findings import Finding, Kind
 from transformer_course.checker.matrices import side_by_side
 from transformer_course.checker.meanings import meaning
+from transformer_course.checker.observation import Shapes
 from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.sandbox import PRINT_LIMIT
 from transformer_course.checker.task import Task
@@ -35,8 +36,9 @@ NOT_SAVED = (
 )
 
 
-def report(task: Task, finding: Finding) -> Feedback:
+def report(finding: Finding) -> Feedback:
     """Return what to say to whoever wrote the answer."""
+    task = finding.observed.task
     verdict, parts = FORMS[finding.kind](task, finding)
     mistakes = finding.known.mistakes if finding.known else ()
     names = tuple(mistake.name for mistake in mistakes)
@@ -71,9 +73,12 @@ def _right(task: Task, finding: Finding) -> Form:
 
 
 def _faulty(task: Task, finding: Finding) -> Form:
-    faults = map(Sentence, finding.faults)
-    shown = [*_example(task, finding), *_clues(finding), *_printed(finding)]
-    return Verdict.WRONG, [*faults, *shown]
+    return Verdict.WRONG, [*map(Sentence, finding.faults), *_printed(finding)]
+
+
+def _unsteady(task: Task, finding: Finding) -> Form:
+    parts = [Sentence(finding.observed.unsteady), *_example(task, finding), *_clues(finding)]
+    return Verdict.WRONG, [*parts, *_printed(finding)]
 
 
 def _known(task: Task, finding: Finding) -> Form:
@@ -85,9 +90,9 @@ def _known(task: Task, finding: Finding) -> Form:
         label = f"Known mistake {number}" if several else "Known mistake"
         shows = "On its own" if remark or several else "What shows it"
         parts += [Sentence(record.name, label), Sentence(record.observed, shows)]
-    parts += [Sentence(words, "And its format") for words in finding.remarks]
+    parts += [Sentence(words, "And its format") for words in finding.faults]
     parts += [Sentence(remark)] if remark else []
-    if finding.crash:
+    if finding.known.crashes:
         stopped, *details = _crash(task, finding)
         parts += [Sentence(stopped.words, "Apart from that"), *details]
     parts += _changes_arguments(finding)
@@ -107,13 +112,16 @@ def _crashed(task: Task, finding: Finding) -> Form:
     return Verdict.WRONG, [*parts, *_hints(task), *_printed(finding)]
 
 
+def _other_parameters(task: Task, finding: Finding) -> Form:
+    said = Sentence("Your module's parameters are not those that the exercise asks for.")
+    parts = [said, *_parameters(finding), *_clues(finding)]
+    return Verdict.WRONG, [*parts, *_hints(task), *_printed(finding)]
+
+
 def _unknown(task: Task, finding: Finding) -> Form:
-    """Show what differs: parameters, or the smallest case."""
-    said = f"Wrong in {finding.wrong} of {len(task.cases)} cases."
-    if finding.parameters:
-        said = "Your module's parameters are not those that the exercise asks for."
-    parts = [Sentence(said), *_parameters(finding), *_example(task, finding), *_clues(finding)]
-    return Verdict.WRONG, [*parts, *_properties(finding), *_hints(task), *_printed(finding)]
+    said = Sentence(f"Wrong in {len(finding.observed.wrong)} of {len(task.cases)} cases.")
+    parts = [said, *_example(task, finding), *_clues(finding), *_properties(finding)]
+    return Verdict.WRONG, [*parts, *_hints(task), *_printed(finding)]
 
 
 FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
@@ -121,7 +129,9 @@ FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
     Kind.RIGHT: _right,
     Kind.FAULTY: _faulty,
     Kind.KNOWN: _known,
+    Kind.OTHER_PARAMETERS: _other_parameters,
     Kind.CRASHED: _crashed,
+    Kind.UNSTEADY: _unsteady,
     Kind.UNKNOWN: _unknown,
 }
 
@@ -131,9 +141,9 @@ FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
 
 def _example(task: Task, finding: Finding) -> list[Part]:
     """Show a case with a wrong result: the call, what is wanted and what came."""
-    if not finding.example:
+    if not finding.observed.example:
         return []
-    case, difference = finding.example
+    case, difference = finding.observed.example
     return [Code("For", as_code(task, case)), *_difference(difference)]
 
 
@@ -143,7 +153,7 @@ def _clues(finding: Finding) -> list[Part]:
 
 def _crash(task: Task, finding: Finding) -> list[Part]:
     """Say which exception came, and where, what it means and for which arguments."""
-    case, outcome = finding.crash
+    case, outcome = finding.observed.crash
     parts = [Sentence(_stopped(outcome)), Code("For", as_code(task, case))]
     if outcome.line:
         parts.append(Code(f"Your line {outcome.line.number}", outcome.line.text))
@@ -169,28 +179,26 @@ def _name(kind: type[BaseException]) -> str:
 
 
 def _changes_arguments(finding: Finding) -> list[Part]:
-    return [Sentence(CHANGES_ARGUMENTS, "Apart from that")] if finding.changes_arguments else []
+    changes = finding.observed.changes_arguments
+    return [Sentence(CHANGES_ARGUMENTS, "Apart from that")] if changes else []
 
 
 def _properties(finding: Finding) -> list[Part]:
-    lines = [
-        f"{'holds' if holds else 'FAILS'}: {each.statement}" for each, holds in finding.properties
-    ]
+    tried = finding.observed.properties
+    lines = [f"{'holds' if holds else 'FAILS'}: {each.statement}" for each, holds in tried]
     return [Listing("Properties of a right answer", tuple(lines))] if lines else []
 
 
 def _printed(finding: Finding) -> list[Part]:
-    if not finding.printed:
-        return []
-    beginning = ", the beginning" if len(finding.printed) == PRINT_LIMIT else ""
-    return [Code(f"Your code printed (first such case{beginning})", finding.printed)]
+    printed = finding.observed.printed
+    beginning = ", the beginning" if len(printed) == PRINT_LIMIT else ""
+    return [Code(f"Your code printed (first such case{beginning})", printed)] if printed else []
 
 
 def _parameters(finding: Finding) -> list[Part]:
     """List in what a module's parameters differ from those that are wanted."""
-    if not finding.parameters:
-        return []
-    return [Listing("Parameters", tuple(_differing(*finding.parameters)))]
+    differing = finding.observed.other_parameters
+    return [Listing("Parameters", tuple(_differing(*differing)))] if differing else []
 
 
 def _differing(wanted: Shapes, seen: Shapes) -> list[str]:
@@ -273,7 +281,8 @@ def hint(task: Task, number: int) -> Feedback:
 
 def unsuitable(task: Task, *sentences: str) -> Feedback:
     """Answer something that cannot be checked at all."""
-    return report(task, Finding(Kind.FAULTY, faults=sentences))
+    parts = tuple(map(Sentence, sentences))
+    return Feedback(Verdict.WRONG, task.name, parts)
 
 
 def broken_off(task: Task, error: BaseException) -> Feedback:

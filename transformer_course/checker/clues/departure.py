@@ -6,16 +6,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from transformer_course.checker.cases import Case
-from transformer_course.checker.clues import Run
 from transformer_course.checker.comparison import difference, snapshot
+from transformer_course.checker.diagnosis import Evidence
+from transformer_course.checker.observation import Observation
 
 
-def departure(run: Run, case: Case) -> str | None:
+def departure(observed: Observation, evidence: Evidence) -> str | None:
     """Say in a sentence which part gets something wrong first; None where parts do not compare."""
-    if case.construct is None:
+    cases = [observed.task.cases[n] for n in evidence.wrong]
+    case = next((case for case in cases if case.inject and not case.looks_at), None)
+    if case is None or case.construct is None:
         return None
-    right, mine = (outcome.value for outcome in run(replace(case, observe=_traced)))
+    right, mine = (outcome.value for outcome in observed.beside(replace(case, observe=_traced)))
     if not (right and mine) or right["parts"] != mine["parts"]:
         return None
     met: list[str] = []

@@ -1,7 +1,7 @@
 """Whether a result depends on each argument, and on each weight of a module."""
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,22 +9,20 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case
-from transformer_course.checker.clues import Run
-from transformer_course.checker.outcomes import Outcome, same_behaviour
+from transformer_course.checker.diagnosis import Evidence
+from transformer_course.checker.observation import Observation
+from transformer_course.checker.outcomes import same_behaviour
 from transformer_course.checker.task import Task
 
 WEIGHTS = 4  # of a module that are tried
 CASES = 4  # that are tried; half as many of a module, whose weights are tried too
 
 
-def independence(task: Task, run: Run, known: Mapping[int, tuple[Outcome, Outcome]]) -> str | None:
-    """Say in a sentence which arguments or weights make no difference, though they should.
-
-    Parameters
-    ----------
-    known
-        What the reference and the learner's code did in the cases that did not crash.
-    """
+def independence(observed: Observation, evidence: Evidence) -> str | None:
+    """Say in a sentence which arguments or weights make no difference, though they should."""
+    task = observed.task
+    # What both did in the cases that did not crash.
+    known = {n: (evidence.wanted[n], observed.seen[n]) for n in evidence.running}
     if all(seen.value is None for _, seen in known.values()):  # a missing return is said already
         return None
     shaken: dict[str, list[bool]] = {}
@@ -32,7 +30,7 @@ def independence(task: Task, run: Run, known: Mapping[int, tuple[Outcome, Outcom
     for number, before in itertools.islice(known.items(), tried):
         here: dict[str, bool] = {}
         for name, other in _variations(task, task.cases[number], list(before[0].parameters)):
-            after = run(other)
+            after = observed.beside(other)
             if after[0].error or same_behaviour(before[0], after[0]):
                 continue
             makes_none = not after[1].error and same_behaviour(before[1], after[1])

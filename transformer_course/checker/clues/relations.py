@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from transformer_course.checker.comparison import wrong_elements
+from transformer_course.checker.diagnosis import Evidence
+from transformer_course.checker.observation import Observation
 from transformer_course.checker.outcomes import Outcome
 from transformer_course.checker.task import Task
 
@@ -22,16 +24,13 @@ FUNCTIONS = {
 }
 
 
-def relation(task: Task, pairs: Sequence[tuple[int, Outcome, Outcome]]) -> str | None:
-    """Say in a sentence what relates all wrong results to the right ones, if something does.
-
-    Parameters
-    ----------
-    pairs
-        Number, wanted and seen outcome of each case with a wrong result.
-    """
+def relation(observed: Observation, evidence: Evidence) -> str | None:
+    """Say in a sentence what relates all wrong results to the right ones, if something does."""
+    pairs = [(n, evidence.wanted[n], evidence.seen[n]) for n in evidence.wrong]
+    if not pairs:
+        return None
     if all(_is_count(o.value) for _, *both in pairs for o in both) and len(pairs) > 1:
-        return _counted(task, pairs)
+        return _counted(observed.task, pairs)
     values = [(right.value, mine.value) for _, right, mine in pairs]
     if all(type(value) in (int, float) for both in values for value in both):
         values = [tuple(torch.tensor(each).double() for each in zip(*values, strict=True))]

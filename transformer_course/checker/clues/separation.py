@@ -7,11 +7,14 @@ import torch
 from torch import Tensor
 
 from transformer_course.checker.cases import Case
+from transformer_course.checker.diagnosis import Evidence
+from transformer_course.checker.observation import Observation
 from transformer_course.checker.task import Task
 
 
-def separation(task: Task, right: Sequence[int], wrong: Sequence[int]) -> str | None:
+def separation(observed: Observation, evidence: Evidence) -> str | None:
     """Say in a sentence what separates the wrong cases from the right ones, if one thing does."""
+    task, right, wrong = observed.task, evidence.right, evidence.wrong or evidence.crashed
     if not (right and wrong) or len(right) + len(wrong) < 3:
         return None
     features = {n: list(_features(task, task.cases[n])) for n in (*right, *wrong)}
