@@ -13,12 +13,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from tools.mistake import not_named
 from transformer_course.checker.diagnosis import PAIRS_TRIED, Evidence, diagnose
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.outcomes import same_behaviour
 from transformer_course.exercises import catalogues
 
-OFTEN = 12  # one mistake of so many is diagnosed in every run
+OFTEN = 24  # one mistake of so many goes through a whole check in every run
 EXERCISES = [
     pytest.param(exercise, id=f"{lesson}.{name}")
     for lesson, exercises in catalogues().items()
@@ -121,14 +122,22 @@ def test_no_mistake_uses_a_name_that_is_not_there(exercise):
     """An edit may need an import; without it, it would be known by the wrong exception."""
     wanted = [mistake for mistake in exercise.mistakes if "NameError" in mistake.record.observed]
     for mistake in exercise.mistakes:
-        errors = [outcome.error for outcome in outcomes(exercise, mistake.candidate)]
+        with untouched_globals():
+            cases = range(len(exercise.task.cases))
+            errors = [exercise.catalogue.outcome(mistake, case).error for case in cases]
         names = [error for error in errors if error and issubclass(error[0], NameError)]
         assert mistake in wanted or not names, (mistake.name, names)
 
 
-@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
-def test_mistake_is_diagnosed_as_itself(exercise, mistake):
+@each_exercise
+def test_every_mistake_is_told_from_the_others(exercise):
     """Two mistakes that compute the same would both get the name of the first."""
+    assert list(not_named(exercise)) == []
+
+
+@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES)
+def test_whoever_makes_a_mistake_is_told_its_name(exercise, mistake):
+    """The same through a whole check, guards and words included."""
     feedback = exercise.check(mistake.candidate)
     assert not feedback.passed
     assert feedback.mistakes == (mistake.name,)
