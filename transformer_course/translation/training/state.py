@@ -1,40 +1,51 @@
 """A training run's state on disk: what :meth:`Trainer.resume` needs to go on to the bit."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import pandas as pd
 from torch import Tensor
 
-from transformer_course.files import atomic_write
 from transformer_course.translation.checkpoints import CheckpointError, read_tensors, write_tensors
-from transformer_course.translation.translator import MODEL_FILE, load_parameters
-
-if TYPE_CHECKING:
-    from transformer_course.translation.training.trainer import Trainer
+from transformer_course.translation.translator import MODEL_FILE
 
 TRAINING_FILE = "training.safetensors"
 METRICS_FILE = "metrics.csv"
-PROGRESS = ("step", "seconds", "history", "losses")
+
+Tensors = dict[str, Tensor]
 
 
-def save(trainer: "Trainer", folder: Path) -> None:
-    """Write the translator, the metrics and the state, atomically each."""
-    weights = trainer.weights
-    moments = trainer.optimizer.state_dict()["state"]
-    tensors = _prefixed("model", weights.in_training)
-    tensors |= _prefixed("average", weights.average) | _prefixed("best", weights.best)
-    for number, of_one in moments.items():
+@dataclass(frozen=True)
+class TrainingState:
+    """Where a run is.
+
+    Attributes
+    ----------
+    model, average, best
+        Weights by name: those in training, their moving average and the best so far.
+    optimizer
+        The optimizer's tensors by the number of the weight.
+    progress
+        Steps, seconds, history and losses.
+    """
+
+    model: Tensors
+    average: Tensors
+    best: Tensors
+    optimizer: dict[int, Tensors]
+    progress: dict[str, Any]
+
+
+def save(state: TrainingState, folder: Path, origin: dict[str, Any]) -> None:
+    """Write a state, atomically; ``origin`` says to which run and text it belongs."""
+    tensors = _prefixed("model", state.model)
+    tensors |= _prefixed("average", state.average) | _prefixed("best", state.best)
+    for number, of_one in state.optimizer.items():
         tensors |= _prefixed(f"optimizer.{number}", of_one)
-    progress = {name: getattr(trainer, name) for name in PROGRESS}
     # One file holds all of it, so that weights and moments are always of the same step.
-    origin = {"run": trainer.identity(), "text": trainer.text}
-    write_tensors(folder / TRAINING_FILE, tensors, progress | origin)
-    trainer.translator.save(folder)
-    if not trainer.history:
-        return
-    with atomic_write(folder / METRICS_FILE) as temporary:
-        pd.DataFrame(trainer.history).to_csv(temporary, index=False)
+    write_tensors(folder / TRAINING_FILE, tensors, state.progress | origin)
 
 
 def is_there(folder: Path) -> bool:
@@ -42,31 +53,36 @@ def is_there(folder: Path) -> bool:
     return any((folder / name).exists() for name in (TRAINING_FILE, MODEL_FILE))
 
 
-def load(trainer: "Trainer", folder: Path) -> None:
-    """Put a trainer back to where :func:`save` was called; raise CheckpointError if it cannot."""
+def load(folder: Path, origin: dict[str, Any]) -> TrainingState:
+    """Read what :func:`save` wrote; raise CheckpointError if it is damaged or of another origin."""
     path = folder / TRAINING_FILE
     tensors, progress = read_tensors(path)
-    if progress.get("text", trainer.text) != trainer.text:
+    if progress.get("text", origin["text"]) != origin["text"]:
         raise CheckpointError(
             f"{path} belongs to a run on another text; put back the text with which the run began, "
             f"or train into a new folder."
         )
-    if progress.get("run") != trainer.identity():
+    if progress.get("run") != origin["run"]:
         raise CheckpointError(
             f"{path} belongs to a run with other settings or sizes; resume it with those of the "
             f"run that wrote it."
         )
-    load_parameters(trainer.model, _below("model.", tensors), path)
-    optimizer = trainer.optimizer.state_dict()
-    try:
+    optimizer: dict[int, Tensors] = {}
+    with damage_said(folder):
         for name, tensor in _below("optimizer.", tensors).items():
             number, key = name.split(".")
-            optimizer["state"].setdefault(int(number), {})[key] = tensor
-        trainer.optimizer.load_state_dict(optimizer)
-        trainer.weights.load(_below("average.", tensors), _below("best.", tensors))
-        for name in PROGRESS:
-            setattr(trainer, name, progress[name])
+            optimizer.setdefault(int(number), {})[key] = tensor
+    weights = (_below(f"{kind}.", tensors) for kind in ("model", "average", "best"))
+    return TrainingState(*weights, optimizer, progress)
+
+
+@contextmanager
+def damage_said(folder: Path) -> Iterator[None]:
+    """Say where the state came from if the body cannot use it."""
+    try:
+        yield
     except (KeyError, ValueError) as error:
+        path = folder / TRAINING_FILE
         raise CheckpointError(f"{path} is damaged ({error}); train again.") from None
 
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from transformer_course.files import atomic_write
 from transformer_course.model import Transformer
 from transformer_course.translation.corpora.batches import (
     Batch,
@@ -34,10 +36,18 @@ from transformer_course.translation.training.interrupts import deferred_interrup
 from transformer_course.translation.training.precision import choose_precision, half_precision
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
+from transformer_course.translation.training.state import (
+    METRICS_FILE,
+    TRAINING_FILE,
+    TrainingState,
+    damage_said,
+)
 from transformer_course.translation.training.weights import HeldWeights
-from transformer_course.translation.translator import Translator
+from transformer_course.translation.translator import Translator, load_parameters
 
 Row = dict[str, int | float]
+PROGRESS = ("step", "seconds", "history", "losses")
+"""Attributes of a trainer that a checkpoint keeps."""
 MakeLoss = Callable[[Transformer], Callable[[Batch, float], Tensor]]
 
 
@@ -188,7 +198,19 @@ class Trainer:
         OSError
             If the folder cannot be written or the disk is full; older files stay whole.
         """
-        state.save(self, folder)
+        weights = self.weights
+        training = TrainingState(
+            weights.in_training,
+            weights.average,
+            weights.best,
+            self.optimizer.state_dict()["state"],
+            {name: getattr(self, name) for name in PROGRESS},
+        )
+        state.save(training, folder, self._origin())
+        self.translator.save(folder)
+        if self.history:
+            with atomic_write(folder / METRICS_FILE) as temporary:
+                pd.DataFrame(self.history).to_csv(temporary, index=False)
 
     def resume(self, folder: Path) -> None:
         """Go back to where a run stopped; on CPU the rest of it is the same to the bit.
@@ -199,7 +221,14 @@ class Trainer:
             If the folder holds no training state, a damaged one, or one of other settings or of
             another text.
         """
-        state.load(self, folder)
+        training = state.load(folder, self._origin())
+        load_parameters(self.model, training.model, folder / TRAINING_FILE)
+        optimizer = self.optimizer.state_dict()
+        with damage_said(folder):
+            self.optimizer.load_state_dict(optimizer | {"state": training.optimizer})
+            self.weights.load(training.average, training.best)
+            for name in PROGRESS:
+                setattr(self, name, training.progress[name])
 
     def facts(self) -> dict[str, Any]:
         """Return what a reader of the result wants to know beside the settings."""
@@ -212,10 +241,11 @@ class Trainer:
             "padding_waste": round(padding_waste([self._batch(g) for g in groups], PAD), 4),
         }
 
-    def identity(self) -> dict[str, Any]:
+    def _origin(self) -> dict[str, Any]:
         """Return what must be equal for one run to go on with what another wrote."""
         processes = {"processes": self.world.size}
-        return asdict(self.settings) | asdict(self.model.config) | processes
+        run = asdict(self.settings) | asdict(self.model.config) | processes
+        return {"run": run, "text": self.text}
 
     @property
     def progress(self) -> float:
