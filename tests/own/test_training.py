@@ -1,10 +1,9 @@
 """What the file learns, beside what the course's own model learns."""
 
-import os
-
 import pytest
 import torch
 
+from tests.real_texts import MULTI30K, needs_multi30k
 from transformer_course import model, translation
 from transformer_course.own import whole
 from transformer_course.own.training import share_weights
@@ -118,11 +117,10 @@ STEPS = 300
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
+@needs_multi30k
 def test_real_text_is_learned_as_by_the_course(unchecked_signatures) -> None:
     """With the same words, batches and first weights, without dropout."""
-    if "TRANSFORMER_COURSE_DATA" not in os.environ:
-        pytest.skip("the captions are not on this machine")
-    file, corpus = whole.course(), translation.multi30k_corpus("en-fr")
+    file, corpus = whole.course(), translation.multi30k_corpus("en-fr", MULTI30K)
     train, dev = texts(corpus, "train"), texts(corpus, "dev", 200)
     translator = file.Translator.from_pairs(train, at_least=3)
     trainer = file.Trainer(translator, train, dev, steps=STEPS, warmup=100, look_every=STEPS)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_texts import MULTI30K, needs_multi30k
 from transformer_course.translation import (
     Translator,
     bleu_tokenized_lowercase,
@@ -17,7 +18,6 @@ from transformer_course.translation.training.runs import Run
 from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 PAIRS = ("en-fr", "en-de")
-MULTI30K = Path(__file__).parents[2].parent / "shared" / "data" / "multi30k"
 
 
 @pytest.fixture(scope="module", params=PAIRS)
@@ -47,11 +47,11 @@ def test_it_is_small(folder: Path) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="the captions of Multi30k are not here")
+@needs_multi30k
 def test_its_recorded_score_is_reproduced(folder: Path) -> None:
     pair = folder.name.removeprefix("multi30k-")
     recorded = json.loads((folder / "run.json").read_text(encoding="utf-8"))["scores"]["beam_5"]
-    test = multi30k_corpus(pair, MULTI30K.parent).split("test")
+    test = multi30k_corpus(pair, MULTI30K).split("test")
     translations = Translator.load(folder).translate([each.source for each in test], beam=5)
     references = [each.target for each in test]
     score = bleu_tokenized_lowercase(translations, references, pair[-2:])

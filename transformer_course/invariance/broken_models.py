@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from transformer_course.invariance.properties import TESTS, naive_test
 from transformer_course.model import (
     AddNorm,
     FeedForward,
@@ -16,7 +17,6 @@ from transformer_course.model import (
     Transformer,
     causal_mask,
     fused_attention,
-    invariance,
 )
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]
@@ -192,5 +192,5 @@ def who_catches_whom(network: Transformer) -> dict[str, dict[str, bool]]:
     models = {"right model": network} | {name: broken(name, network) for name in TWELVE}
     return {
         test.__name__: {name: not test(each) for name, each in models.items()}
-        for test in (invariance.naive_test, *invariance.TESTS)
+        for test in (naive_test, *TESTS)
     }

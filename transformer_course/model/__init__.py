@@ -39,9 +39,6 @@ from transformer_course.model.transformer import (
     TransformerConfig,
     evaluating,
 )
-from transformer_course.old_names import old_names_of
-
-__getattr__ = old_names_of(__name__)
 
 __all__ = [
     "AddNorm",

@@ -1,6 +1,5 @@
 """What makes a Transformer a translator: corpora, training, decoding, evaluation."""
 
-from transformer_course.old_names import old_names_of
 from transformer_course.translation.corpora.batches import (
     Batch,
     collate,
@@ -79,8 +78,6 @@ from transformer_course.translation.translator import (
     shipped_checkpoint,
     toy_checkpoint,
 )
-
-__getattr__ = old_names_of(__name__)
 
 __all__ = [
     "BOS",

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_texts import MULTI30K, needs_multi30k
 from transformer_course.translation.corpora import multi30k
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.multi30k import multi30k_corpus
 
-MULTI30K = Path(__file__).parents[3].parent / "shared" / "data" / "multi30k"
 SENTENCES = {"en": ["A cat.", "", "A dog."], "fr": ["Un chat.", "x", "Un chien."]}
 
 
@@ -86,7 +86,7 @@ def test_missing_files_are_downloaded_to_the_subfolder(
         assert mirrors == multi30k.MIRRORS
 
 
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason="no Multi30k in ../shared")
+@needs_multi30k
 @pytest.mark.parametrize("pair", multi30k.PAIRS)
 def test_published_corpus_has_its_published_size(pair: str) -> None:
     corpus = multi30k_corpus(pair, MULTI30K)

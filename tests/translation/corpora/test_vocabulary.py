@@ -1,8 +1,8 @@
 import gzip
-from pathlib import Path
 
 import pytest
 
+from tests.real_texts import MULTI30K, needs_multi30k
 from transformer_course.translation.corpora.vocabulary import (
     BOS,
     EOS,
@@ -14,7 +14,6 @@ from transformer_course.translation.corpora.vocabulary import (
     split_words,
 )
 
-MULTI30K = Path(__file__).parents[3].parent / "shared" / "data" / "multi30k"
 # How many of a thousand captions must come back letter by letter. The others hold doubled blanks or
 # apostrophes that are quotation marks.
 ROUND_TRIPS = 0.99
@@ -123,7 +122,7 @@ def test_unknown_language_is_refused_at_once(language: str, vocabulary: Vocabula
         WordTokenizer(language, vocabulary)
 
 
-@pytest.mark.skipif(not MULTI30K.is_dir(), reason=f"Multi30k is not at {MULTI30K}")
+@needs_multi30k
 @pytest.mark.parametrize("language", ["en", "fr", "de"])
 def test_real_captions_survive_encoding(language: str) -> None:
     with gzip.open(MULTI30K / f"val.{language}.gz", "rt", encoding="utf-8") as file:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.real_texts import EUROPARL, needs_europarl
 from transformer_course.translation.corpora import wmt14
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.corpora.wmt14 import ARCHIVE, reservoir_sample, wmt14_corpus
 
-SAMPLE = Path(__file__).parents[3].parent / "shared" / "data" / "wmt14-sample"
 NAMES = ("europarl-v7.fr-en.en", "europarl-v7.fr-en.fr")
 
 
@@ -207,10 +207,10 @@ def test_archive_cut_short_is_refused(tmp_path: Path) -> None:
         wmt14_corpus("en-fr", tmp_path, 10)
 
 
-@pytest.mark.skipif(not SAMPLE.is_dir(), reason="no WMT14 sample in ../shared")
+@needs_europarl
 @pytest.mark.parametrize("seed", [None, 0])
 def test_sample_of_europarl_is_read(seed: int | None) -> None:
-    corpus = wmt14_corpus("en-fr", SAMPLE, 3000, seed)
+    corpus = wmt14_corpus("en-fr", EUROPARL, 3000, seed)
     assert len(all_pairs(corpus)) + corpus.left_out["the source is in dev or test"] == (
         3000 - corpus.left_out["a side is blank"]
     )

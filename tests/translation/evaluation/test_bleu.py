@@ -9,6 +9,7 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.real_texts import EUROPARL, MULTI30K, needs_europarl, needs_multi30k
 from transformer_course.translation.corpora.text_files import iterate_lines
 from transformer_course.translation.evaluation.bleu import (
     bleu_from_scratch,
@@ -18,12 +19,11 @@ from transformer_course.translation.evaluation.bleu import (
     ngrams,
 )
 
-DATA = Path(__file__).parents[3].parent / "shared" / "data"
 TEST_SETS = [
-    DATA / "multi30k" / "test_2016_flickr.fr.gz",
-    DATA / "multi30k" / "test_2016_flickr.de.gz",
-    DATA / "wmt14-sample" / "europarl-v7.fr-en.fr",
-    DATA / "wmt14-sample" / "europarl-v7.fr-en.en",
+    MULTI30K / "test_2016_flickr.fr.gz",
+    MULTI30K / "test_2016_flickr.de.gz",
+    EUROPARL / "europarl-v7.fr-en.fr",
+    EUROPARL / "europarl-v7.fr-en.en",
 ]
 # Few word types, so that n-grams match, repeat and are clipped.
 SENTENCES = st.lists(st.sampled_from("abc"), max_size=9)
@@ -144,7 +144,8 @@ def corrupted(sentence: list[str], share: float, generator: random.Random) -> li
     return result
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"there are no test sets at {DATA}")
+@needs_multi30k
+@needs_europarl
 @pytest.mark.parametrize("path", TEST_SETS, ids=lambda path: path.name)
 def test_it_is_that_of_sacrebleu_on_whole_test_sets(path: Path) -> None:
     references = words(*iterate_lines(path))
