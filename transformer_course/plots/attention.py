@@ -71,15 +71,15 @@ def head_grid(
     queries: Sequence[str],
     keys: Sequence[str],
     layer: str = "",
-    sentence: int = 0,
     title: str = "Each head looks in its own way",
 ) -> alt.FacetChart:
     """Draw the attention weights of one layer's heads side by side.
 
     Parameters and errors are those of :func:`attention_heatmap`; ``layer`` must single out one
-    layer, and a tensor must have the axes (heads, query, key).
+    layer, a tensor must have the axes (heads, query, key), and of a batch the first sentence is
+    drawn.
     """
-    layers = _layers(attention, layer, sentence)
+    layers = _layers(attention, layer, sentence=0)
     if len(layers) > 1:
         raise ValueError(
             f"head_grid draws one layer; got {len(layers)}: {', '.join(layers)}. Give the path of "

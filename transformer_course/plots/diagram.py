@@ -28,12 +28,12 @@ HEADROOM = 60
 Point = tuple[float, float]
 
 
-def canvas(height: float, title: str, width: float = FIGURE_WIDTH) -> Axes:
-    """Return invisible axes of the given size in pixels, y growing downwards.
+def canvas(height: float, title: str) -> Axes:
+    """Return invisible axes of the usual width and a height in pixels, y growing downwards.
 
     Call it inside :func:`~transformer_course.plots.theme.matplotlib_theme`.
     """
-    whole = height + HEADROOM
+    width, whole = FIGURE_WIDTH, height + HEADROOM
     figure = Figure(figsize=(width / PIXELS_PER_INCH, whole / PIXELS_PER_INCH), layout="none")
     # Within the figure's edges, so that the title has a margin like every other picture's.
     axes = figure.add_axes((MARGIN / width, 0, 1 - 2 * MARGIN / width, height / whole))

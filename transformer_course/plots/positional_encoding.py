@@ -141,9 +141,7 @@ def clock_hands(d_model: int = 16, length: int = 100, position: int = 10) -> alt
     )
 
 
-def rotation_of_one_pair(
-    offset: int = 4, pair: int = 2, d_model: int = 16, length: int = 100
-) -> alt.LayerChart:
+def rotation_of_one_pair(offset: int = 4, pair: int = 2, d_model: int = 16) -> alt.LayerChart:
     """Draw one pair at a position and some positions further; the reader moves the position.
 
     Parameters
@@ -152,8 +150,6 @@ def rotation_of_one_pair(
         How much further, in positions.
     pair, d_model
         Which pair, and how wide its encoding is.
-    length
-        Number of positions.
 
     Raises
     ------
@@ -180,7 +176,7 @@ def rotation_of_one_pair(
         f"': turned by {turn:.2f} radians, {math.degrees(turn):.0f}\u00b0'"
     )
     clock = _clock(hands, pixels=280, strokeDash=_strokes("hand:N", *names)).add_params(
-        _position_slider(3, length)
+        _position_slider(3, 100)
     )
     return titled(
         wedge + clock + caption,
