@@ -1,5 +1,6 @@
 """The house: what a stranger installs, what the README promises, where each thing stands once."""
 
+import ast
 import os
 import re
 import shutil
@@ -137,6 +138,15 @@ def test_modules_import_only_from_lower_floors():
         [lint, "--no-logo", "--no-cache"], cwd=ROOT, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stdout
+
+
+def test_readme_and_each_package_say_what_it_is_for():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for package in (ROOT / "transformer_course").glob("*/__init__.py"):
+        assert re.search(rf"^        {package.parent.name}/ +\w", readme, re.MULTILINE), package
+    for package in (ROOT / "transformer_course").rglob("__init__.py"):
+        says = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8")))
+        assert says and says.partition("\n")[0].endswith("."), package
 
 
 def test_no_large_file_is_tracked():

@@ -1,4 +1,4 @@
-"""The exercises: a folder for each lesson, a file for each exercise with its known mistakes."""
+"""The exercises: a folder for each lesson, and in it two files for each exercise."""
 
 import importlib
 import pkgutil
