@@ -36,7 +36,7 @@ from transformer_course.translation.corpora.batches import (
     length_batches,
     padding_waste,
 )
-from transformer_course.translation.training.fast_loss import fast_loss
+from transformer_course.translation.training.cpu_loss import cpu_loss
 
 BATCH_TOKENS = 2048
 BATCHES = {"small": 4, "base": 1}  # in a round, so that a round of either size takes some seconds
@@ -142,7 +142,7 @@ def plain_loss(model: nn.Module, batch: Batch) -> Float[Tensor, ""]:
 
 def fast_path_loss(model: Transformer, batch: Batch) -> Float[Tensor, ""]:
     """Return the loss of ours as the course's training computes it."""
-    return fast_loss(model, batch.source, batch.target_in, batch.target_out, SMOOTHING)
+    return cpu_loss(model, batch.source, batch.target_in, batch.target_out, SMOOTHING)
 
 
 def kl_loss(model: TextbookTransformer, batch: Batch) -> Float[Tensor, ""]:

@@ -30,7 +30,7 @@ def progress_home(tmp_path_factory, monkeypatch):
 @pytest.fixture(autouse=True)
 def no_answer_joins_a_file(monkeypatch):
     """Forget what the set-up of a lesson does with right answers."""
-    monkeypatch.setattr("transformer_course.checker.exercise.WHEN_RIGHT", {})
+    monkeypatch.setattr("transformer_course.checker.exercise.ON_SOLVED", {})
 
 
 @pytest.fixture

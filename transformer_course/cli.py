@@ -188,8 +188,8 @@ def _parser() -> argparse.ArgumentParser:
         "--processes", type=int, default=os.cpu_count(), help="how many at a time (processors)"
     )
 
-    examine = commands.add_parser("doctor", help="examine this machine and the installation")
-    examine.set_defaults(command=_doctor)
+    doctor = commands.add_parser("doctor", help="examine this machine and the installation")
+    doctor.set_defaults(command=_doctor)
     return parser
 
 
@@ -330,10 +330,10 @@ def _requested_run(options: argparse.Namespace) -> "Run":
 
 
 def _check(options: argparse.Namespace) -> int:
-    from transformer_course.own import examine, whole
+    from transformer_course.own import check, whole
 
-    module, failed = examine.load(options.file), 0
-    for row in examine.rows(options.file, module):
+    module, failed = check.load(options.file), 0
+    for row in check.rows(options.file, module):
         verdict = row.feedback.verdict.value if row.feedback else "given"
         print(f"{row.lesson:22} {row.name:30} {verdict}")
         if row.feedback and not row.feedback.passed:
@@ -345,12 +345,12 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from transformer_course.own import examine
+    from transformer_course.own import check
     from transformer_course.own.export import exported
 
     if options.file.exists():
         raise ValueError(f"{options.file} exists already: name a new file.")
-    write_text(options.file, exported(examine.read(options.model)))
+    write_text(options.file, exported(check.read(options.model)))
     print(f"{options.file}: needs only torch; python {options.file} SOURCE TARGET trains it.")
 
 
@@ -423,7 +423,7 @@ def _grade(options: argparse.Namespace) -> None:
 def _doctor(options: argparse.Namespace) -> int:
     from transformer_course import doctor
 
-    findings = doctor.examine()
+    findings = doctor.findings()
     for finding in findings:
         print(f"{'!!' if finding.advice else 'ok'}  {finding.subject}: {finding.found}")
         if finding.advice:

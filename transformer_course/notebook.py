@@ -53,7 +53,7 @@ def setup(lesson: str = "") -> ModuleType:
     except FileNotFoundError:  # a lesson that is built for the first time
         print("Ready.")
         return own
-    exercise.WHEN_RIGHT["next"] = lambda *_: what_is_next(lesson)
+    exercise.ON_SOLVED["next"] = lambda *_: what_is_next(lesson)
     return own
 
 

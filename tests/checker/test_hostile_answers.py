@@ -362,7 +362,7 @@ def test_a_candidate_with_code_of_its_own():
 
 
 def test_what_is_done_with_a_right_answer_may_fail(monkeypatch):
-    monkeypatch.setitem(engine.WHEN_RIGHT, "own", lambda exercise, answer: raising(SystemExit()))
+    monkeypatch.setitem(engine.ON_SOLVED, "own", lambda exercise, answer: raising(SystemExit()))
     feedback = softmax.check(right_softmax)
     assert feedback.passed
     assert "It counts, but what comes after a right answer stopped with SystemExit" in repr(

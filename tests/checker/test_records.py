@@ -15,6 +15,7 @@ observed = '''1 becomes "3",
 and 2 becomes 6.'''
 change = "Use `2`."
 unless = "2"
+seen = 4
 """
 
 
@@ -35,7 +36,7 @@ def test_a_record_holds_what_is_written_and_a_line_break_is_a_space(write):
     file = write(GOOD)
     words = '1 becomes "3", and 2 becomes 6.'
     assert records(file) == [
-        Record(file, "tripled", words, "Use `2`.", edits=(("2", "3"),), unless="2")
+        Record(file, "tripled", words, "Use `2`.", edits=(("2", "3"),), unless="2", seen=4)
     ]
 
 
@@ -64,6 +65,7 @@ def test_no_mistake_is_known_where_the_file_is_empty(write):
         (GOOD.replace('change = "Use `2`."', ""), "«tripled» lacks `change`; a mistake has `name`"),
         (GOOD.replace('"tripled"', '" "'), "« » lacks `name`"),
         (GOOD.replace('"Use `2`."', "2"), "«tripled» wants a text in quotes for `change`."),
+        (GOOD.replace("seen = 4", "seen = '4'"), "«tripled» wants a whole number for `seen`."),
         (GOOD.replace("[['2', '3']]", "[['2']]"), r"«tripled» has an edit \['2'\]; write pairs"),
         (GOOD.replace("[['2', '3']]", "'2'"), "«tripled» has an edit '2'; write pairs"),
         (GOOD.replace("edits = [['2', '3']]", ""), "«tripled» needs either `edits` or a `body`."),

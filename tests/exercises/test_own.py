@@ -10,7 +10,7 @@ EXERCISES = {name: each for lesson in catalogues().values() for name, each in le
 
 
 # For the softmax the course takes torch's own, which the exercise wants written.
-PARTS = [name for name in own.__all__ if name in EXERCISES and name != "softmax"]
+PARTS = [name for name in EXERCISES if hasattr(own, name) and name != "softmax"]
 
 
 @pytest.mark.usefixtures("unchecked_signatures")
@@ -28,4 +28,4 @@ def test_every_part_that_an_answer_calls_is_there(name):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         if node.value.id == "own"
     }
-    assert called <= set(own.__all__)
+    assert called <= vars(own).keys()

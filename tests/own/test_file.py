@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer_course.own.file import HISTORY, NAME, mended, replace
+from transformer_course.own.file import HISTORY, NAME, repair, replace
 from transformer_course.own.sections import parts, sections, template, with_section, yours
 
 MINE = "def softmax(scores):\n    return (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()"
@@ -17,13 +17,13 @@ def path(tmp_path):
 
 
 def test_new_file_needs_no_words(tmp_path) -> None:
-    assert mended(tmp_path / NAME) is None
+    assert repair(tmp_path / NAME) is None
     assert (tmp_path / NAME).read_text(encoding="utf-8") == template()
 
 
 def test_good_file_is_left_alone(path) -> None:
     before = path.stat().st_mtime_ns
-    assert mended(path) is None
+    assert repair(path) is None
     assert path.stat().st_mtime_ns == before
 
 
@@ -42,7 +42,7 @@ def test_file_that_does_not_run_is_put_aside_and_made_anew(path, damage, monkeyp
     monkeypatch.setattr("transformer_course.own.modules.TIME_LIMIT", 0.5)
     whole = path.read_text(encoding="utf-8")
     path.write_text(damage(whole), encoding="utf-8")
-    said = mended(path)
+    said = repair(path)
     assert "with 1 part of yours" in said and HISTORY in said
     assert path.read_text(encoding="utf-8") == whole
     [aside] = path.parent.glob("*does not run*")
@@ -52,13 +52,13 @@ def test_file_that_does_not_run_is_put_aside_and_made_anew(path, damage, monkeyp
 
 def test_bytes_that_are_no_text_are_put_aside(path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
-    assert "1 part" in mended(path)
+    assert "1 part" in repair(path)
     assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
 
 
 def test_deleted_file_comes_back_from_its_history(path) -> None:
     path.unlink()
-    assert "is missing" in mended(path)
+    assert "is missing" in repair(path)
     assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
 
 
@@ -66,7 +66,7 @@ def test_broken_history_is_no_obstacle(path) -> None:
     for version in (path.parent / HISTORY).iterdir():
         version.write_text("dfe", encoding="utf-8")
     path.unlink()
-    assert "0 parts" in mended(path)
+    assert "0 parts" in repair(path)
     assert path.read_text(encoding="utf-8") == template()
 
 
@@ -78,7 +78,7 @@ def test_same_text_is_kept_once(path) -> None:
 def test_edits_by_hand_stay(path) -> None:
     mine = path.read_text(encoding="utf-8").replace("steps: int = 500", "steps: int = 700")
     path.write_text(mine, encoding="utf-8")
-    assert mended(path) is None
+    assert repair(path) is None
     replace(path, with_section(mine, "causal_mask", "causal_mask = 1", "yours, today"))
     assert "steps: int = 700" in path.read_text(encoding="utf-8")
 
@@ -88,9 +88,9 @@ def test_part_that_the_course_has_since_today_gets_its_section(path, new) -> Non
     whole = path.read_text(encoding="utf-8").replace("steps: int = 500", "steps: int = 700")
     before = whole.replace(str(sections(whole)[new]), "")
     replace(path, before)
-    assert mended(path) == f"{NAME} has a new section for {new}; everything else is as it was."
+    assert repair(path) == f"{NAME} has a new section for {new}; everything else is as it was."
     assert path.read_text(encoding="utf-8") == whole
-    assert mended(path) is None
+    assert repair(path) is None
 
 
 def test_parts_are_the_sections() -> None:

@@ -23,7 +23,7 @@ from transformer_course.model.attention import causal_mask
 from transformer_course.model.transformer import Transformer, TransformerConfig
 from transformer_course.plots.renderer import PNG, VEGA_LITE, Picture, mime_bundle
 from transformer_course.plots.theme import CARD
-from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
+from transformer_course.translation.decoding.prefix_scorers import FunctionScorer
 from transformer_course.translation.translator import Translator, toy_checkpoint
 
 LARGEST_SPECIFICATION, LARGEST_IMAGE = 150_000, 60_000  # bytes; notebooks hold many pictures
@@ -70,7 +70,7 @@ FAILURES = pd.DataFrame(
 
 def search_to_draw() -> dict:
     """A decoder has read nothing yet, so each picture takes a new one."""
-    decoder = PrefixDecoder(lambda prefix: [-9.0, -9.0, len(prefix) - 2.0, 0.5, 0.1])
+    decoder = FunctionScorer(lambda prefix: [-9.0, -9.0, len(prefix) - 2.0, 0.5, 0.1])
     words = ["<pad>", "<bos>", "<eos>", "a", "b"]
     return {"decoder": decoder, "words": words, "bos": 1, "eos": 2, "limit": 4}
 

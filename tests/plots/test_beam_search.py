@@ -8,7 +8,7 @@ from transformer_course.translation.decoding.beam import (
     mean_length,
     search,
 )
-from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
+from transformer_course.translation.decoding.prefix_scorers import FunctionScorer
 
 PAD, BOS, EOS, LE, UN, CHAT, CHIEN = range(7)
 WORDS = ["<pad>", "<bos>", "<eos>", "le", "un", "chat", "chien"]
@@ -20,12 +20,12 @@ CHANCES = {
 """Greedy finds "le chat", .33; the best is "un chien", .38."""
 
 
-def decoder(chances=CHANCES) -> PrefixDecoder:
+def decoder(chances=CHANCES) -> FunctionScorer:
     def logits(prefix):
         row = chances.get(prefix, {EOS: 1.0})
         return [math.log(row[token]) if token in row else -math.inf for token in range(7)]
 
-    return PrefixDecoder(logits)
+    return FunctionScorer(logits)
 
 
 def tree(beam=2, limit=5, penalty=mean_length):
@@ -83,7 +83,7 @@ def test_a_limit_ends_the_tree():
 
 
 def test_padding_is_no_candidate():
-    flat = PrefixDecoder(lambda prefix: [5.0] + [0.0] * 6)
+    flat = FunctionScorer(lambda prefix: [5.0] + [0.0] * 6)
     chart = pictures.beam_tree(flat, WORDS, BOS, EOS, limit=2, beam=2, pad=PAD)
     assert not any("<pad>" in said for said in nodes(chart))
 
@@ -102,7 +102,7 @@ def test_totals_follow_rows_that_change_places():
 
 
 def test_of_equal_candidates_those_that_live_are_shown():
-    equal = PrefixDecoder(lambda prefix: [-9.0, -9.0, -9.0, 0.0, 0.0, 0.0, 0.0])
+    equal = FunctionScorer(lambda prefix: [-9.0, -9.0, -9.0, 0.0, 0.0, 0.0, 0.0])
     found = nodes(pictures.beam_tree(equal, WORDS, BOS, EOS, limit=3, beam=1))
     assert [node["fate"] for node in found.values() if node["best"]] == ["kept", "kept", "finished"]
 
@@ -114,7 +114,7 @@ def test_the_reader_steps_through_the_tree():
 
 @pytest.mark.parametrize("picture", [pictures.beam_tree, pictures.beam_steps])
 def test_a_search_that_is_too_long_is_refused(picture):
-    endless = PrefixDecoder(lambda prefix: [-9.0, -9.0, -9.0, 0.0, 0.0, 0.0, 0.0])
+    endless = FunctionScorer(lambda prefix: [-9.0, -9.0, -9.0, 0.0, 0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="room for 12 steps; this search took 13"):
         picture(endless, WORDS, BOS, EOS, limit=13, beam=1)
 

@@ -42,6 +42,13 @@ def edited_text(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
+def definition_in(source: str, name: str) -> str:
+    """Return the definition of a function or class in a module's text, without its decorators."""
+    named = (node for node in ast.parse(source).body if getattr(node, "name", None) == name)
+    definition = next(named)
+    return "\n".join(source.splitlines()[definition.lineno - 1 : definition.end_lineno])
+
+
 class AnswerText:
     """The text of a model answer.
 
@@ -63,9 +70,8 @@ class AnswerText:
     @cached_property
     def definition(self) -> str:
         """The answer alone, without its decorators."""
-        lines = textwrap.dedent(inspect.getsource(self.answer)).splitlines()
-        (definition,) = ast.parse("\n".join(lines)).body
-        return "\n".join(lines[definition.lineno - 1 :])
+        source = textwrap.dedent(inspect.getsource(self.answer))
+        return definition_in(source, self.answer.__name__)
 
     @cached_property
     def text(self) -> str:

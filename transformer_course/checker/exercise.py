@@ -19,7 +19,7 @@ from transformer_course.checker.records import Record, RecordError, records
 from transformer_course.checker.sandbox import whole_check
 from transformer_course.checker.task import Task
 
-WHEN_RIGHT: dict[str, Callable[["Exercise", Callable], str | None]] = {}
+ON_SOLVED: dict[str, Callable[["Exercise", Callable], str | None]] = {}
 """What else is done with a right answer, by a name for each; it may return a sentence to show."""
 
 
@@ -64,7 +64,7 @@ class Exercise:
             return feedback
         saved = progress.record(f"{self.task.lesson}.{self.name}")
         remarks = [] if saved else [report.NOT_SAVED]
-        remarks += filter(None, (self._done(act, candidate) for act in WHEN_RIGHT.values()))
+        remarks += filter(None, (self._done(act, candidate) for act in ON_SOLVED.values()))
         return feedback.with_sentences(remarks)
 
     def _done(self, act: Callable, candidate: Callable) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 WORDS = ("name", "observed", "change")
 """Keys whose values are prose; a line break in them is a space."""
-KEYS = (*WORDS, "edits", "body", "unless")
+TEXTS = (*WORDS, "body", "unless", "like")
 
 
 class RecordError(ValueError):
@@ -43,6 +43,8 @@ class Record:
     unless
         A regular expression: code in which it is found already does what ``change`` says, so
         something else is wrong with it.
+    seen
+        How many people made it who had not seen the catalogue; ``tools.seen`` counts them.
     """
 
     file: Path
@@ -52,6 +54,7 @@ class Record:
     edits: tuple[tuple[str, str], ...] = ()
     body: str = ""
     unless: str = ""
+    seen: int = 0
 
     def error(self, words: str) -> RecordError:
         """Return an error that says where the record is."""
@@ -91,10 +94,12 @@ def _tables(path: Path) -> list[dict[str, Any]]:
 
 def _record(path: Path, table: dict[str, Any]) -> Record:
     name = str(table.get("like") or table.get("name") or "without a name")
-    if unknown := table.keys() - {*KEYS, "like"}:
+    if unknown := table.keys() - {*TEXTS, "edits", "seen"}:
         raise _error(path, name, f"has the unknown key {_listed(unknown)}; {_what_there_is()}")
-    if wrong := [key for key in table if key != "edits" and not isinstance(table[key], str)]:
+    if wrong := [key for key in TEXTS if not isinstance(table.get(key, ""), str)]:
         raise _error(path, name, f"wants a text in quotes for {_listed(wrong)}.")
+    if not isinstance(table.get("seen", 0), int):
+        raise _error(path, name, "wants a whole number for `seen`.")
     edits = tuple(_edits(path, name, table.get("edits", [])))
     if "like" in table:
         return _like(path, table, edits)
@@ -123,7 +128,7 @@ def _edits(path: Path, name: str, pairs: Any) -> Iterator[tuple[str, str]]:
 def _like(path: Path, table: dict[str, Any], edits: tuple[tuple[str, str], ...]) -> Record:
     """Take a mistake of another exercise: its words and, where none are given, its edits."""
     reference = table["like"]
-    if more := table.keys() - {"like", "edits"}:
+    if more := table.keys() - {"like", "edits", "seen"}:
         raise _error(path, reference, f"has {_listed(more)} beside `like`, which brings all words.")
     file, _, name = reference.partition(": ")
     folder = path.parent.parent if "/" in file else path.parent
@@ -138,7 +143,7 @@ def _like(path: Path, table: dict[str, Any], edits: tuple[tuple[str, str], ...])
     if record.body and not edits:
         raise _error(path, reference, "is another algorithm there: it needs `edits` here.")
     own = {"edits": edits, "body": ""} if edits else {}
-    return replace(record, file=path, **own)
+    return replace(record, file=path, seen=table.get("seen", 0), **own)
 
 
 def _what_there_is() -> str:

@@ -42,41 +42,6 @@ from transformer_course.translation import (
 )
 from transformer_course.translation import bleu_from_scratch as corpus_bleu
 
-__all__ = [
-    "AddNorm",
-    "Decoder",
-    "DecoderLayer",
-    "Embeddings",
-    "Encoder",
-    "EncoderLayer",
-    "FeedForward",
-    "LayerNorm",
-    "MultiHeadAttention",
-    "SinusoidalPositionalEncoding",
-    "Transformer",
-    "Vocabulary",
-    "brevity_penalty",
-    "causal_mask",
-    "clipped_counts",
-    "collate",
-    "corpus_bleu",
-    "layer_norm",
-    "length_score",
-    "masked_mean",
-    "merge_heads",
-    "next_token_probabilities",
-    "noam",
-    "output_logits",
-    "padding_mask",
-    "scaled_dot_product_attention",
-    "sinusoidal_encoding",
-    "smoothed_cross_entropy",
-    "softmax",
-    "split_heads",
-    "target_mask",
-    "tie",
-]
-
 output_logits = F.linear
 
 

@@ -22,9 +22,10 @@ from IPython.core.inputtransformer2 import TransformerManager
 from transformer_course.checker.candidates import NOTHING
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
+from transformer_course.checker.report import missing
 from transformer_course.exercises import catalogues
 from transformer_course.grading import kernel
-from transformer_course.own import examine, sections
+from transformer_course.own import check, sections
 from transformer_course.own.answer import global_names
 from transformer_course.own.file import FileError
 from transformer_course.own.location import NAME
@@ -161,9 +162,10 @@ class Submission:
         for name, exercise in self.exercises.items():
             if name in heard:
                 continue
-            missing = report.missing(exercise.task, NameError(f"name '{name}' is not defined"))
-            found = name in shell.user_ns
-            hear(name, exercise.judge(shell.user_ns[name]) if found else missing)
+            if name in shell.user_ns:
+                hear(name, exercise.judge(shell.user_ns[name]))
+            else:
+                hear(name, missing(exercise.task, NameError(f"name '{name}' is not defined")))
 
     def _note(self, cell: Cell, errors: Sequence[BaseException], needed: bool) -> None:
         for error in errors:
@@ -216,10 +218,10 @@ class OwnFile:
             If it is not such a file, or does not run.
         """
         try:
-            module = examine.load(self._path)
+            module = check.load(self._path)
         except FileError as error:
             raise SubmissionError(str(error)) from None
-        for row in examine.rows(self._path, module):
+        for row in check.rows(self._path, module):
             if row.feedback is not None:
                 report(row.name, row.feedback)
 

@@ -125,13 +125,10 @@ class DecoderLayer(nn.Module):
         return self.add_norm_feed_forward(x, self.feed_forward)
 
 
-def _final_norm(d_model: int, norm_first: bool) -> nn.Module:
-    """Pre-norm leaves the sum of all layers unnormalised, so a stack ends with one more norm."""
-    return LayerNorm(d_model) if norm_first else nn.Identity()
+class _Stack(nn.Module):
+    """Layers of one kind; with ``norm_first`` a final norm follows."""
 
-
-class Encoder(nn.Module):
-    """A stack of encoder layers; with ``norm_first`` a final norm follows."""
+    kind: type[nn.Module]
 
     def __init__(
         self,
@@ -144,9 +141,16 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(
-            EncoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
+            self.kind(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
         )
-        self.norm = _final_norm(d_model, norm_first)
+        # Pre-norm leaves the sum of all layers unnormalised.
+        self.norm = LayerNorm(d_model) if norm_first else nn.Identity()
+
+
+class Encoder(_Stack):
+    """A stack of encoder layers; with ``norm_first`` a final norm follows."""
+
+    kind = EncoderLayer
 
     def forward(
         self,
@@ -159,23 +163,10 @@ class Encoder(nn.Module):
         return self.norm(x)
 
 
-class Decoder(nn.Module):
+class Decoder(_Stack):
     """A stack of decoder layers; with ``norm_first`` a final norm follows."""
 
-    def __init__(
-        self,
-        layers: int,
-        d_model: int,
-        heads: int,
-        d_ff: int,
-        dropout: float = 0.1,
-        norm_first: bool = False,
-    ) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
-        )
-        self.norm = _final_norm(d_model, norm_first)
+    kind = DecoderLayer
 
     def forward(
         self,

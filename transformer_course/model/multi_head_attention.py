@@ -64,9 +64,8 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Let each position of ``query`` gather what it needs from the positions of ``memory``."""
-        q = self.queries(query)  # (batch, heads, query, d_k)
-        k, v = self.keys_and_values(memory)  # (batch, heads, key, d_k)
-        return self.output_projection(merge_heads(self.attend(q, k, v, mask)))
+        key, value = self.keys_and_values(memory)  # (batch, heads, key, d_k)
+        return self.look_up(query, key, value, mask)
 
     def queries(
         self, query: Float[Tensor, "batch query d_model"]
@@ -90,7 +89,7 @@ class MultiHeadAttention(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Do the same with keys and values that are known already, as in decoding (lesson 8)."""
-        q = self.queries(query)
+        q = self.queries(query)  # (batch, heads, query, d_k)
         return self.output_projection(merge_heads(self.attend(q, key, value, mask)))
 
 

@@ -93,7 +93,7 @@ def _versions(path: Path) -> list[Path]:
     return sorted(path.with_name(HISTORY).glob("*.py"), reverse=True)
 
 
-def mended(path: Path) -> str | None:
+def repair(path: Path) -> str | None:
     """Make sure that the file is there and runs; say in a sentence what had to be done.
 
     A file that does not run is put aside, and the newest version that does takes its place.

@@ -3,30 +3,38 @@
 So a given part calls the learner's parts where there are any.
 """
 
+import re
 import sys
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from transformer_course.checker.answers import COURSE_FILE, make_quotable
-from transformer_course.exercises import catalogues
+from transformer_course import exercises
+from transformer_course.checker.answers import COURSE_FILE, definition_in, make_quotable
+from transformer_course.own.sections import parts
 
-EXERCISES = {name: each for lesson in catalogues().values() for name, each in lesson.items()}
 
-
+@cache
 def part_text(name: str) -> str:
     """Return the model answer of a part, without its decorators.
+
+    It is read, not imported: a lesson should not have to wait for the exercises of all others.
 
     Raises
     ------
     AttributeError
-        If no exercise has that name.
+        If there is no part of that name.
     """
-    if name not in EXERCISES:
+    lesson = parts().get(name)
+    if lesson is None:
         raise AttributeError(f"the course has no part {name!r}; take this line out of your file.")
-    return EXERCISES[name].answer.definition + "\n"
+    file = re.sub("(?<!^)(?=[A-Z])", "_", name).lower()
+    source = Path(exercises.__file__).parent / lesson / f"{file}.py"
+    return definition_in(source.read_text(encoding="utf-8"), name) + "\n"
 
 
 class _Given:
-    """Has every exercise's model answer as an attribute, made where it is asked for."""
+    """Has every part's model answer as an attribute, made where it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
         text, file = part_text(name), f"{COURSE_FILE}{name}>"

@@ -45,7 +45,7 @@ def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
         body = "\n\n\n".join(statement.text for statement in new)
         text = sections.with_section(text, name, body, f"yours, {date.today()}")
         tried = _tried(text, path)
-        remark = _examined(exercise, tried)
+        remark = _judged_there(exercise, tried)
         replace(path, text)
         fill(own, text, str(path))
     count, total = len(sections.yours(text)), len(sections.parts())
@@ -82,7 +82,7 @@ def _tried(text: str, path: Path) -> ModuleType:
         raise NotAPart(f"with it, {error}") from None
 
 
-def _examined(exercise: Exercise, tried: ModuleType) -> str:
+def _judged_there(exercise: Exercise, tried: ModuleType) -> str:
     """Check the answer again where it will live, then all parts together; return a remark."""
     feedback = exercise.judge(getattr(tried, exercise.name))
     if not feedback.passed:

@@ -5,7 +5,7 @@ from functools import partial
 from types import ModuleType
 
 from transformer_course.checker import exercise
-from transformer_course.own.file import NAME, mended
+from transformer_course.own.file import NAME, repair
 from transformer_course.own.join import join
 from transformer_course.own.location import own_file, temporary_file
 from transformer_course.own.modules import fill
@@ -17,17 +17,17 @@ def begin() -> ModuleType:
     """Return the learner's file as a module; from now on right answers join it."""
     path = own_file()
     try:
-        note = mended(path)
+        note = repair(path)
     except OSError as error:
         note = (
             f"{path} cannot be made ({error.strerror}): what you solve now is kept until you close."
         )
         path = temporary_file()
-        mended(path)
+        repair(path)
     if note:
         print(note)
     own = sys.modules.get(MODULE) or ModuleType(MODULE)
     fill(own, path.read_text(encoding="utf-8"), str(path))
     own.__file__ = str(path)
-    exercise.WHEN_RIGHT["own"] = partial(join, own=own)
+    exercise.ON_SOLVED["own"] = partial(join, own=own)
     return own

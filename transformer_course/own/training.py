@@ -12,7 +12,7 @@ from types import ModuleType
 from torch import Tensor, nn
 
 from transformer_course.model import Transformer
-from transformer_course.own import examine, whole
+from transformer_course.own import check, whole
 from transformer_course.own.file import FileError
 from transformer_course.translation.corpora.batches import Batch
 
@@ -29,7 +29,7 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
     OSError
         If it cannot be read.
     """
-    module = examine.load(path)
+    module = check.load(path)
     if fault := whole.fault(module):
         raise FileError(
             f"{path} cannot be trained, because its parts together go wrong: {fault}. "

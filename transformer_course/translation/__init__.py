@@ -37,7 +37,7 @@ from transformer_course.translation.decoding.next_token import (
     sample,
 )
 from transformer_course.translation.decoding.prefix_scorers import (
-    PrefixDecoder,
+    FunctionScorer,
     PrefixScorer,
     UncachedDecoder,
 )
@@ -64,8 +64,8 @@ from transformer_course.translation.evaluation.metrics import (
     scores,
 )
 from transformer_course.translation.training.averaging import WeightAverage
+from transformer_course.translation.training.cpu_loss import cpu_loss
 from transformer_course.translation.training.data_parallel import World
-from transformer_course.translation.training.fast_loss import fast_loss
 from transformer_course.translation.training.loss import masked_mean, smoothed_cross_entropy
 from transformer_course.translation.training.precision import choose_precision
 from transformer_course.translation.training.recipes import RECIPES
@@ -89,8 +89,8 @@ __all__ = [
     "CachedDecoder",
     "Corpus",
     "DownloadError",
+    "FunctionScorer",
     "Hypothesis",
-    "PrefixDecoder",
     "PrefixScorer",
     "SentencePair",
     "SubwordTokenizer",
@@ -112,11 +112,11 @@ __all__ = [
     "clipped_counts",
     "collate",
     "count_words",
+    "cpu_loss",
     "data_folder",
     "evaluate",
     "exact_match",
     "failure_table",
-    "fast_loss",
     "files_corpus",
     "gnmt",
     "greedy",

@@ -28,7 +28,7 @@ def write(folder: Path) -> None:
         If the folder cannot be written.
     """
     own = folder / NAME
-    if note := file.mended(own):
+    if note := file.repair(own):
         print(note)
     write_text(folder / PAGE, page(folder, list(standings()), file.yours(own)))
 

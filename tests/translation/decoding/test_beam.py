@@ -16,7 +16,7 @@ from transformer_course.translation.decoding.beam import (
     search,
 )
 from transformer_course.translation.decoding.forced import sequence_log_probability
-from transformer_course.translation.decoding.prefix_scorers import PrefixDecoder
+from transformer_course.translation.decoding.prefix_scorers import FunctionScorer
 
 from ...model.small import VOCAB, small_model
 from .searches import (
@@ -60,12 +60,12 @@ SAME_PARENT: Table = {
 EARLY_END: Table = {(): {A: 0.7, EOS: 0.3}, (A,): {EOS: 0.9, A: 0.1}, (A, A): {EOS: 1}}
 
 
-def toy(table: Table, sentences: int = 1) -> PrefixDecoder:
+def toy(table: Table, sentences: int = 1) -> FunctionScorer:
     def logits(prefix: tuple[int, ...]) -> list[float]:
         row = table[prefix]
         return [math.log(row[token]) if token in row else -math.inf for token in range(VOCAB)]
 
-    return PrefixDecoder(logits, sentences)
+    return FunctionScorer(logits, sentences)
 
 
 def searched(table: Table, limit: int, beam: int, **settings: object) -> Hypothesis:
@@ -152,7 +152,7 @@ def test_search_ends_when_nothing_better_can_come() -> None:
             asked.add(len(prefix))
             return [math.log(0.9 if token == EOS else 0.1 / (VOCAB - 1)) for token in range(VOCAB)]
 
-        search(PrefixDecoder(logits), BOS, EOS, [limit], 3, penalty, n_best)
+        search(FunctionScorer(logits), BOS, EOS, [limit], 3, penalty, n_best)
         return len(asked)
 
     assert steps(30, gnmt(0)) == 1
@@ -178,7 +178,7 @@ LONGEST = 4
 ALL_SENTENCES = len(FEW) ** LONGEST + sum(len(FEW) ** n for n in range(LONGEST))
 
 
-def random_toy(seed: int, sentences: int = 1) -> tuple[PrefixDecoder, Callable]:
+def random_toy(seed: int, sentences: int = 1) -> tuple[FunctionScorer, Callable]:
     """Make a language of few words and a large vocabulary, so that the beam may be wide."""
 
     def logits(prefix: tuple[int, ...]) -> list[float]:
@@ -192,7 +192,7 @@ def random_toy(seed: int, sentences: int = 1) -> tuple[PrefixDecoder, Callable]:
         rows = [torch.tensor(logits(tokens[:n])).log_softmax(-1) for n in range(len(tokens))]
         return sum(row[token].item() for row, token in zip(rows, tokens, strict=True))
 
-    return PrefixDecoder(logits, sentences), log_probability
+    return FunctionScorer(logits, sentences), log_probability
 
 
 def all_sentences(limit: int) -> list[tuple[int, ...]]:

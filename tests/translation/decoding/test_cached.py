@@ -21,7 +21,7 @@ from transformer_course.translation.decoding.cached import (
     packed,
 )
 from transformer_course.translation.decoding.prefix_scorers import (
-    PrefixDecoder,
+    FunctionScorer,
     PrefixScorer,
     UncachedDecoder,
 )
@@ -267,7 +267,7 @@ def test_prefix_decoder_asks_for_each_rows_prefix_behind_the_begin_token() -> No
         asked.append(prefix)
         return [0.0, float(len(prefix))]
 
-    decoder = PrefixDecoder(logits, sentences=2)
+    decoder = FunctionScorer(logits, sentences=2)
     assert isinstance(decoder, PrefixScorer)
     assert decoder.step(torch.tensor([1, 1])).tolist() == [[0, 0], [0, 0]]
     decoder.step(torch.tensor([5, 6]))

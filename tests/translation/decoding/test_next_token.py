@@ -16,7 +16,7 @@ from transformer_course.translation.decoding.next_token import (
     sample,
 )
 from transformer_course.translation.decoding.prefix_scorers import (
-    PrefixDecoder,
+    FunctionScorer,
     PrefixScorer,
     UncachedDecoder,
 )
@@ -123,7 +123,7 @@ def test_padding_is_never_said(method: Callable, model: Transformer) -> None:
     likely[PAD], likely[5] = 30.0, 20.0
 
     def padding_first(model: Transformer, source_ids: Tensor) -> PrefixScorer:
-        return PrefixDecoder(lambda prefix: likely, len(source_ids))
+        return FunctionScorer(lambda prefix: likely, len(source_ids))
 
     assert method(model, SOURCE, max_length=3, decoder=padding_first) == [[5, 5, 5]] * 3
 
@@ -311,7 +311,7 @@ def test_frequencies_match_the_probabilities(settings: dict[str, float]) -> None
         EOS,
         torch.Generator().manual_seed(0),
         max_length=2,
-        decoder=lambda *_: PrefixDecoder(lambda prefix: logits.tolist(), sentences),
+        decoder=lambda *_: FunctionScorer(lambda prefix: logits.tolist(), sentences),
         **settings,
     )
     probabilities = next_token_probabilities(logits, **settings)
@@ -333,7 +333,7 @@ def test_no_random_number_draws_an_impossible_token(
     logits = [0.0 if token in (5, VOCAB - 2) else -math.inf for token in range(VOCAB)]
 
     def two_words(model: Transformer, source_ids: Tensor) -> PrefixScorer:
-        return PrefixDecoder(lambda prefix: logits, len(source_ids))
+        return FunctionScorer(lambda prefix: logits, len(source_ids))
 
     drawn = by_sampling(small_model(), SOURCE, max_length=2, decoder=two_words)
     assert drawn == [[possible] * 2] * 3

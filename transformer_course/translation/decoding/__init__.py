@@ -17,17 +17,17 @@ from transformer_course.translation.decoding.next_token import (
     sample,
 )
 from transformer_course.translation.decoding.prefix_scorers import (
-    PrefixDecoder,
+    FunctionScorer,
     PrefixScorer,
     UncachedDecoder,
 )
 
 __all__ = [
     "CachedDecoder",
+    "FunctionScorer",
     "Hypothesis",
     "LengthPenalty",
     "MakeDecoder",
-    "PrefixDecoder",
     "PrefixScorer",
     "UncachedDecoder",
     "beam_search",

@@ -26,7 +26,7 @@ class PrefixScorer(Protocol):
         ...
 
 
-class PrefixDecoder:
+class FunctionScorer:
     """Ask a function for the logits after each prefix: a toy whose probabilities are known.
 
     Parameters

@@ -49,7 +49,7 @@ class TrainingSettings:
         ``"float32"``; ``"bfloat16"``, for graphics cards; or ``"auto"``. See
         :func:`~transformer_course.translation.choose_precision`.
     fast
-        Whether to take the loss of :func:`~transformer_course.translation.fast_loss`
+        Whether to take the loss of :func:`~transformer_course.translation.cpu_loss`
         where it applies: in 32 bits on a CPU.
     seed
         Determines the order of the sentences and dropout.

@@ -29,9 +29,9 @@ from transformer_course.translation.corpora.batches import (
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.corpora.vocabulary import PAD
 from transformer_course.translation.training import state
+from transformer_course.translation.training.cpu_loss import training_loss
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.dev_split import DevSplit
-from transformer_course.translation.training.fast_loss import training_loss
 from transformer_course.translation.training.interrupts import deferred_interrupt
 from transformer_course.translation.training.precision import choose_precision, half_precision
 from transformer_course.translation.training.schedule import noam, warmup_cosine

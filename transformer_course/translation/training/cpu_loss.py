@@ -33,14 +33,14 @@ ROWS_AT_ONCE = 1024
 def training_loss(
     model: Transformer, batch: Batch, smoothing: float, precision: torch.dtype, fast: bool
 ) -> Float[Tensor, ""]:
-    """Return the loss of one step, by :func:`fast_loss` where it applies: in 32 bits on a CPU.
+    """Return the loss of one step, by :func:`cpu_loss` where it applies: in 32 bits on a CPU.
 
     It knows no bias in the output layer, as published translators have one.
     """
     device = batch.source.device
     applies = precision == torch.float32 and device.type == "cpu" and model.output.bias is None
     if fast and applies:
-        return fast_loss(model, batch.source, batch.target_in, batch.target_out, smoothing)
+        return cpu_loss(model, batch.source, batch.target_in, batch.target_out, smoothing)
     # torch's kernel for loss.smoothed_cross_entropy; tests hold them equal.
     with half_precision(device, precision):
         logits = model(batch.source, batch.target_in).flatten(0, 1)
@@ -50,7 +50,7 @@ def training_loss(
         )
 
 
-def fast_loss(
+def cpu_loss(
     model: Transformer,
     source: Int[Tensor, "batch source"],
     target_in: Int[Tensor, "batch target"],

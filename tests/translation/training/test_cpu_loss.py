@@ -4,13 +4,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_course.model import Transformer, fused_attention, variants
-from transformer_course.translation.training import fast_loss as fast_training
-from transformer_course.translation.training.fast_loss import (
+from transformer_course.translation.training import cpu_loss as fast_training
+from transformer_course.translation.training.cpu_loss import (
     SHORT_ROW,
     OutputCrossEntropy,
     byte_dropout,
+    cpu_loss,
     fast_layers,
-    fast_loss,
     short_row_attention,
 )
 
@@ -49,7 +49,7 @@ def test_loss_and_gradients_are_those_of_the_plain_path(
 ) -> None:
     model, batch = double_model(norm_first=norm_first), sentences(length)
     weights = list(model.parameters())
-    plain, fast = plain_loss(model, batch, smoothing), fast_loss(model, *batch, smoothing)
+    plain, fast = plain_loss(model, batch, smoothing), cpu_loss(model, *batch, smoothing)
     torch.testing.assert_close(fast, plain, rtol=1e-12, atol=1e-12)
     for ours, wanted in zip(
         torch.autograd.grad(fast, weights), torch.autograd.grad(plain, weights), strict=True
@@ -64,7 +64,7 @@ def test_loss_does_not_depend_on_how_many_rows_are_taken_at_once(
     weights = list(model.parameters())
 
     def gradients() -> tuple[Tensor, ...]:
-        return torch.autograd.grad(fast_loss(model, *batch, 0.1), weights)
+        return torch.autograd.grad(cpu_loss(model, *batch, 0.1), weights)
 
     at_once = gradients()
     monkeypatch.setattr(fast_training, "ROWS_AT_ONCE", 5)
@@ -94,8 +94,8 @@ def test_batch_of_padding_has_loss_zero() -> None:
 def test_gradient_is_scaled_by_what_follows() -> None:
     model, batch = double_model(), sentences(5)
     weight = model.output.weight
-    (once,) = torch.autograd.grad(fast_loss(model, *batch, 0.1), weight)
-    (thrice,) = torch.autograd.grad(3 * fast_loss(model, *batch, 0.1), weight)
+    (once,) = torch.autograd.grad(cpu_loss(model, *batch, 0.1), weight)
+    (thrice,) = torch.autograd.grad(3 * cpu_loss(model, *batch, 0.1), weight)
     torch.testing.assert_close(thrice, 3 * once)
 
 
@@ -106,7 +106,7 @@ def test_layers_are_as_before_after_the_block() -> None:
         raise RuntimeError("inside")
     assert {name: module.__dict__.keys() for name, module in model.named_modules()} == before
     assert model.encoder.layers[0].self_attention.attend is fused_attention
-    fast_loss(model.eval(), *batch, 0.1)
+    cpu_loss(model.eval(), *batch, 0.1)
 
 
 def test_an_attention_with_a_look_up_of_its_own_keeps_it() -> None:
@@ -114,17 +114,17 @@ def test_an_attention_with_a_look_up_of_its_own_keeps_it() -> None:
     usual = plain_loss(model, batch, 0.1)
     variants.look_up_by(model, lambda attention: variants.rotary_attention)
     assert not torch.allclose(plain_loss(model, batch, 0.1), usual)
-    torch.testing.assert_close(fast_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
+    torch.testing.assert_close(cpu_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
 
 
 def test_dropout_is_off_when_the_model_is_in_use() -> None:
     model, batch = double_model(dropout=0.5).eval(), sentences(5)
-    torch.testing.assert_close(fast_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
+    torch.testing.assert_close(cpu_loss(model, *batch, 0.1), plain_loss(model, batch, 0.1))
 
 
 def test_dropout_is_on_in_training() -> None:
     model, batch = double_model(dropout=0.5).train(), sentences(5)
-    losses = {round(fast_loss(model, *batch, 0.1).item(), 6) for _ in range(4)}
+    losses = {round(cpu_loss(model, *batch, 0.1).item(), 6) for _ in range(4)}
     assert len(losses) == 4
 
 
