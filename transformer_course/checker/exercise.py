@@ -14,7 +14,7 @@ from transformer_course.checker.explain import explain
 from transformer_course.checker.feedback import Feedback, Source
 from transformer_course.checker.gaps import Gaps, gaps_of
 from transformer_course.checker.mistakes import Catalogue, Mistake
-from transformer_course.checker.observe import Observer
+from transformer_course.checker.observer import Observer
 from transformer_course.checker.records import Record, RecordError, records
 from transformer_course.checker.sandbox import whole_check
 from transformer_course.checker.task import Task
