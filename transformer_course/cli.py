@@ -308,9 +308,10 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_settings(options: argparse.Namespace) -> None:
-    from transformer_course.translation.training.runs import RUN_FILE, TEXT_NAMES
+    from transformer_course.translation.corpora.registry import OPTIONS
+    from transformer_course.translation.training.runs import RUN_FILE
 
-    given = _given(options, ("corpus", "model", *TEXT_NAMES, *SETTINGS))
+    given = _given(options, ("corpus", "model", *OPTIONS, *SETTINGS))
     if given:
         raise ValueError(
             f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
@@ -319,14 +320,15 @@ def _refuse_settings(options: argparse.Namespace) -> None:
 
 
 def _requested_run(options: argparse.Namespace) -> "Run":
+    from transformer_course.translation.corpora.registry import OPTIONS
     from transformer_course.translation.training.recipes import recipe_for
-    from transformer_course.translation.training.runs import TEXT_NAMES, Run
+    from transformer_course.translation.training.runs import Run
 
     corpus = options.corpus or "toy"
     recipe = recipe_for(corpus)
     training = replace(recipe.training, **_given(options, SETTINGS))
     recipe = replace(recipe, training=training)
-    return Run(corpus, recipe, **_given(options, TEXT_NAMES), command=options.command_line)
+    return Run(corpus, recipe, **_given(options, OPTIONS), command=options.command_line)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ import torch
 
 from transformer_course import cli
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair
-from transformer_course.translation.training import runs
+from transformer_course.translation.corpora.registry import CORPORA, Kind
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.trainer import TrainingSettings
 from transformer_course.translation.translator import Translator
@@ -57,7 +57,7 @@ def small_recipes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(RECIPES, "toy", RECIPE)
         patch.setitem(RECIPES, "files", RECIPE)
-        patch.setattr(runs, "toy_corpus", lambda: TOY)
+        patch.setitem(CORPORA, "toy", Kind(lambda: TOY))
         yield
 
 

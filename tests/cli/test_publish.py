@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import TOY, Run
 from transformer_course.publish import page
 from transformer_course.translation.training import runs
+from transformer_course.translation.training.recipes import recipe_for
 
 Fails = Callable[..., str]
 
@@ -26,7 +27,7 @@ def subwords(small_recipes: None, tmp_path_factory: pytest.TempPathFactory) -> P
         TOY.split("train"), ("en", "fr"), subwords=60, d_model=8, heads=2, d_ff=8, max_len=12
     )
     translator.save(folder)
-    runs.Run("toy", runs.recipe_for("toy")).write(folder)
+    runs.Run("toy", recipe_for("toy")).write(folder)
     return folder
 
 

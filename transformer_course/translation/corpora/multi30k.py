@@ -38,7 +38,7 @@ SHA256 = {
 }
 
 
-def multi30k_corpus(pair: str, folder: Path | None = None) -> Corpus:
+def multi30k_corpus(pair: str = "en-fr", folder: Path | None = None) -> Corpus:
     """Read Multi30k with its splits train, dev and test; download what is not there.
 
     Parameters

@@ -1,6 +1,5 @@
 """A training run on disk: what was asked for, and what came of it."""
 
-import itertools
 import os
 import platform
 from collections.abc import Iterator
@@ -16,12 +15,9 @@ from filelock import FileLock, Timeout
 from transformer_course.files import TEMPORARY, sweep
 from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
-from transformer_course.translation.corpora.multi30k import multi30k_corpus
-from transformer_course.translation.corpora.text_files import files_corpus
-from transformer_course.translation.corpora.toy_language import toy_corpus
-from transformer_course.translation.corpora.wmt14 import wmt14_corpus
+from transformer_course.translation.corpora.registry import OPTIONS, check_options, load_corpus
 from transformer_course.translation.training.data_parallel import World
-from transformer_course.translation.training.recipes import Recipe, recipe_for
+from transformer_course.translation.training.recipes import Recipe
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import MakeLoss, Trainer
 from transformer_course.translation.translator import (
@@ -32,15 +28,6 @@ from transformer_course.translation.translator import (
 
 RUN_FILE = "run.json"
 LOCK_FILE = ".lock"
-TEXT_OPTIONS = {
-    "toy": (),
-    "files": ("source", "target"),
-    "multi30k": ("pair", "data"),
-    "wmt14": ("pair", "data", "pairs", "sample"),
-}
-"""What may be said about the text of each corpus."""
-TEXT_NAMES = tuple(dict.fromkeys(itertools.chain(*TEXT_OPTIONS.values())))
-DEFAULT_PAIR = "en-fr"
 PATHS = ("source", "target", "data")
 
 
@@ -51,7 +38,7 @@ class Run:
     Parameters
     ----------
     corpus
-        A key of :data:`~transformer_course.translation.RECIPES`.
+        Its name in ``corpora/registry.py``.
     recipe
         Sizes and settings.
     source, target
@@ -84,20 +71,11 @@ class Run:
     command: str = ""
 
     def __post_init__(self) -> None:
-        recipe_for(self.corpus)
-        given, takes = self._text(), TEXT_OPTIONS[self.corpus]
-        foreign = [f"--{name}" for name in given if name not in takes]
-        if foreign:
-            known = ", ".join(f"--{name}" for name in takes) or "nothing about its text"
-            raise ValueError(
-                f"the corpus {self.corpus!r} takes no {', '.join(foreign)}; it takes {known}."
-            )
-        if self.corpus == "files" and len(given) < 2:
-            raise ValueError("the corpus 'files' needs --source FILE and --target FILE.")
+        check_options(self.corpus, self._text())
 
     def _text(self) -> dict[str, Any]:
         """Return what was said about the text."""
-        values = {name: getattr(self, name) for name in TEXT_NAMES}
+        values = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in values.items() if value is not None}
 
     @classmethod
@@ -127,16 +105,7 @@ class Run:
 
     def load_corpus(self) -> Corpus:
         """Make, read or download the sentences; count the training pairs too long to keep."""
-        text = self._text()
-        if self.corpus == "files":
-            corpus = files_corpus(**text)
-        elif self.corpus == "multi30k":
-            corpus = multi30k_corpus(text.get("pair", DEFAULT_PAIR), self.data)
-        elif self.corpus == "wmt14":
-            names = {"data": "folder", "sample": "seed"}
-            corpus = wmt14_corpus(**{names.get(name, name): text[name] for name in text})
-        else:
-            corpus = toy_corpus()
+        corpus = load_corpus(self.corpus, self._text())
         return corpus.without_long(self.recipe.most_words) if self.recipe.most_words else corpus
 
     def trainer(
