@@ -3,7 +3,15 @@
 import pytest
 
 from transformer_course.own.file import HISTORY, NAME, repair, replace
-from transformer_course.own.sections import parts, sections, template, with_section, yours
+from transformer_course.own.sections import (
+    EARLIER_USE_OF_GIVEN,
+    USE_OF_GIVEN,
+    parts,
+    sections,
+    template,
+    with_section,
+    yours,
+)
 
 MINE = "def softmax(scores):\n    return (scores - scores.logsumexp(dim=-1, keepdim=True)).exp()"
 
@@ -90,6 +98,15 @@ def test_part_that_the_course_has_since_today_gets_its_section(path, new) -> Non
     replace(path, before)
     assert repair(path) == f"{NAME} has a new section for {new}; everything else is as it was."
     assert path.read_text(encoding="utf-8") == whole
+    assert repair(path) is None
+
+
+def test_a_file_of_an_earlier_version_goes_on_with_all_that_is_yours(path) -> None:
+    text = with_section(template(), "causal_mask", "causal_mask = 1", "yours, today")
+    earlier = text.replace(USE_OF_GIVEN[1], "").replace(USE_OF_GIVEN[0], EARLIER_USE_OF_GIVEN)
+    replace(path, earlier)
+    assert repair(path) == f"{NAME} is up to date; everything else is as it was."
+    assert yours(path.read_text(encoding="utf-8")) == ["causal_mask"]
     assert repair(path) is None
 
 

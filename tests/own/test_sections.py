@@ -5,7 +5,7 @@ import pytest
 from transformer_course.exercises import catalogues
 from transformer_course.own.given import part_text
 from transformer_course.own.sections import (
-    IMPORT_OF_GIVEN,
+    USE_OF_GIVEN,
     Section,
     parts,
     sections,
@@ -64,12 +64,12 @@ def test_unknown_part_is_refused() -> None:
         with_section(template(), "sofmax", "", "yours")
 
 
-def test_the_import_goes_with_the_last_given_part() -> None:
+def test_the_course_goes_with_the_last_given_part() -> None:
     text = template()
     for name in parts():
-        assert IMPORT_OF_GIVEN in text
+        assert all(line in text for line in USE_OF_GIVEN)
         text = with_section(text, name, f"{name} = 1", "yours, today")
-    assert "transformer_course.own" not in text
+    assert "transformer_course.own" not in text and "Given" not in text
 
 
 def test_what_the_learner_writes_between_sections_stays() -> None:

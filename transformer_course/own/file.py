@@ -124,24 +124,23 @@ def repair(path: Path) -> str | None:
 
 
 def _completed(path: Path) -> str | None:
-    """Add the sections that the course has since this version; say which, if there are any.
+    """Bring a file of an earlier version up to date; say what was done, if anything was.
 
-    A file that lacks more than the newest version of its history was cut, and is left alone.
+    A file that lacks more sections than the newest version of its history was cut, and is left
+    alone.
     """
     versions = _versions(path)
     if not path.exists() or not versions:
         return None
     text = _text(path)
     have = sections.sections(text).keys()
-    missing = sections.parts().keys() - have
-    if not missing or have != sections.sections(_text(versions[0])).keys():
-        return None
     new = sections.completed(text)
-    if not _runs(new):
+    if new == text or have != sections.sections(_text(versions[0])).keys() or not _runs(new):
         return None
     replace(path, new)
-    parts = ", ".join(sorted(missing))
-    return f"{path.name} has a new section for {parts}; everything else is as it was."
+    missing = sections.parts().keys() - have
+    added = f"has a new section for {', '.join(sorted(missing))}" if missing else "is up to date"
+    return f"{path.name} {added}; everything else is as it was."
 
 
 def _text(path: Path) -> str:

@@ -4,7 +4,6 @@ So a given part calls the learner's parts where there are any.
 """
 
 import re
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,15 +32,21 @@ def part_text(name: str) -> str:
     return definition_in(source.read_text(encoding="utf-8"), name) + "\n"
 
 
-class _Given:
-    """Has every part's model answer as an attribute, made where it is asked for."""
+class Given:
+    """Has every part's model answer as an attribute, made in the learner's file.
 
-    def __getattr__(self, name: str) -> Any:
-        text, file = part_text(name), f"{COURSE_FILE}{name}>"
-        names = sys._getframe(1).f_globals
-        exec(compile(text, file, "exec", dont_inherit=True), names)
+    Parameters
+    ----------
+    names
+        The global names of that file: what an answer calls is looked up in them, and what it
+        defines is added to them.
+    """
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names
+
+    def __getattr__(self, part: str) -> Any:
+        text, file = part_text(part), f"{COURSE_FILE}{part}>"
+        exec(compile(text, file, "exec", dont_inherit=True), self._names)
         make_quotable(text, file)
-        return names[name]
-
-
-given = _Given()
+        return self._names[part]

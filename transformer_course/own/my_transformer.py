@@ -18,10 +18,11 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from transformer_course.own.given import given
+from transformer_course.own.given import Given
 
 # In code from the lessons, own.x, model.x and translation.x each mean x from this file.
 own = model = translation = sys.modules[__name__]
+given = Given(globals())  # given.x is the course's x, which calls the parts of this file
 PAD, BOS, EOS, UNK = 0, 1, 2, 3  # the ids of padding, begin, end and unknown words
 
 

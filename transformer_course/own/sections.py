@@ -7,7 +7,11 @@ from pathlib import Path
 TEMPLATE = Path(__file__).with_name("my_transformer.py")
 GIVEN = "given"
 EXPORTED = "the course's"
-IMPORT_OF_GIVEN = "from transformer_course.own.given import given\n\n"
+EARLIER_USE_OF_GIVEN = "from transformer_course.own.given import given\n"
+USE_OF_GIVEN = (
+    "from transformer_course.own.given import Given\n\n",
+    "given = Given(globals())  # given.x is the course's x, which calls the parts of this file\n",
+)
 HEADER = re.compile(
     r"^# --- (?P<lesson>\w+): (?P<name>\w+) \((?P<state>[^)\n]*)\) -+\n(?P<body>.*?)(?=^# --- |\Z)",
     re.MULTILINE | re.DOTALL,
@@ -70,6 +74,7 @@ def completed(text: str) -> str:
 
     Each follows the one that it follows in the template.
     """
+    text = text.replace(EARLIER_USE_OF_GIVEN, "".join(USE_OF_GIVEN))
     before = ""
     for name, section in sections(template()).items():
         for match in HEADER.finditer(text) if name not in sections(text) else ():
@@ -83,7 +88,7 @@ def completed(text: str) -> str:
 def with_section(text: str, name: str, body: str, state: str) -> str:
     """Return a file with another body in the section of a part.
 
-    When no part is given any more, the import of the course goes too.
+    When no part is given any more, the course goes too.
 
     Raises
     ------
@@ -98,5 +103,7 @@ def with_section(text: str, name: str, body: str, state: str) -> str:
         return str(Section(old.lesson, name, state, body) if old.name == name else old)
 
     text = HEADER.sub(written, text)
-    all_written = all(section.state != GIVEN for section in sections(text).values())
-    return text.replace(IMPORT_OF_GIVEN, "") if all_written else text
+    if all(section.state != GIVEN for section in sections(text).values()):
+        for line in USE_OF_GIVEN:
+            text = text.replace(line, "")
+    return text
