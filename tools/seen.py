@@ -3,7 +3,8 @@
     python -m tools.seen
 
 It counts the answers in ``tests/exercises/answers/``, which people wrote who had not seen the
-catalogue. Pairs of mistakes are tried in this order.
+catalogue. To try pairs of mistakes in this order was measured and is no better: of 4,668 answers
+3,191 are named instead of 3,192, nine of them otherwise (2026-11-27).
 """
 
 import re

@@ -44,15 +44,6 @@ def test_pairs_edit_different_places():
     ]
 
 
-def test_pairs_of_what_was_made_most_often_come_first():
-    known = [*double.mistakes[:3], replace(CUT, record=replace(CUT.record, seen=2))]
-    assert [names(pair.mistakes) for pair in pairs(known)] == [
-        ("tripled", "cut"),
-        ("added", "cut"),
-        ("tripled", "added"),
-    ]
-
-
 def test_a_whole_body_makes_no_pair():
     assert pairs([TRIPLED, mistake("alone", body="without")]) == []
 

@@ -68,14 +68,9 @@ class Several:
 def pairs(mistakes: Sequence[Mistake]) -> list[Several]:
     """Return the pairs that can be made at once, because their edits do not overlap.
 
-    Those of mistakes that were made most often come first, then those that the catalogue lists
-    first.
+    Those whose mistakes come first in the catalogue come first.
     """
-    commonest = sorted(range(len(mistakes)), key=lambda n: -mistakes[n].record.seen)
-    rank = {number: place for place, number in enumerate(commonest)}
-    ranked = sorted(
-        itertools.combinations(range(len(mistakes)), 2), key=lambda pair: sum(map(rank.get, pair))
-    )
+    ranked = sorted(itertools.combinations(range(len(mistakes)), 2), key=sum)
     couples = ((mistakes[one], mistakes[other]) for one, other in ranked)
     return [Several(couple) for couple in couples if _are_independent(*couple)]
 

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer_course.checks import check_choice, check_share, check_whole
 from transformer_course.model.attention import padding_mask, target_mask
 from transformer_course.model.layers import Decoder, Encoder
 from transformer_course.model.positional_encoding import (
@@ -78,20 +79,15 @@ class TransformerConfig:
 
     def __post_init__(self) -> None:
         for name in SIZES:
-            size = getattr(self, name)
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {size!r}.")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be in [0, 1); got {self.dropout}.")
+            check_whole(name, getattr(self, name))
+        check_share("dropout", self.dropout)
+        check_choice("positions", self.positions, POSITIONS)
+        check_choice("tying", self.tying, TYINGS)
         if not 0 <= self.pad_id < min(self.source_vocab, self.target_vocab):
             raise ValueError(
                 f"pad_id must be in both vocabularies, of {self.source_vocab} and "
                 f"{self.target_vocab} tokens; got {self.pad_id}."
             )
-        if self.positions not in tuple(POSITIONS):
-            raise ValueError(f"positions must be one of {[*POSITIONS]}; got {self.positions!r}.")
-        if self.tying not in TYINGS:
-            raise ValueError(f"tying must be one of {[*TYINGS]}; got {self.tying!r}.")
         if self.tying == "three_way" and self.source_vocab != self.target_vocab:
             raise ValueError(
                 f"three-way tying needs one vocabulary for both languages; got source_vocab="

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from transformer_course.checks import check_choice
 from transformer_course.model import TransformerConfig
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.vocabulary import PAD
@@ -121,11 +122,7 @@ def _layout(stored: dict[str, Any]) -> Layout:
     for name, (wanted, unsaid) in AS_PUBLISHED.items():
         if stored.get(name, unsaid) is not wanted:
             raise ValueError(f"{name} must be {wanted}; other models are not known here.")
-    if stored["activation_function"] not in ACTIVATIONS:
-        raise ValueError(
-            f"activation_function must be one of {[*ACTIVATIONS]}; got "
-            f"{stored['activation_function']!r}."
-        )
+    check_choice("activation_function", stored["activation_function"], ACTIVATIONS)
     if stored["max_position_embeddings"] > LONGEST_MAX_LEN:  # no stored number vouches for it
         raise ValueError(f"max_position_embeddings may be {LONGEST_MAX_LEN} at most.")
     shared = stored.get("share_encoder_decoder_embeddings", True)

@@ -33,5 +33,5 @@ def test_a_graphics_card_takes_16_bits_where_it_has_them(
 
 
 def test_other_words_are_refused() -> None:
-    with pytest.raises(ValueError, match="one of auto, float32, bfloat16; got 'half'"):
+    with pytest.raises(ValueError, match=r"one of .*bfloat16.*; got 'half'"):
         choose_precision("half", CPU)

@@ -6,6 +6,8 @@ BFLOAT16 for Deep Learning Training", which needs no scaling of the loss.
 
 import torch
 
+from transformer_course.checks import check_choice
+
 PRECISIONS = ("auto", "float32", "bfloat16")
 
 
@@ -19,8 +21,7 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     ValueError
         If ``wanted`` is none of :data:`PRECISIONS`, or bfloat16 on a processor.
     """
-    if wanted not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}; got {wanted!r}.")
+    check_choice("precision", wanted, PRECISIONS)
     if wanted == "bfloat16" and device.type == "cpu":
         raise ValueError(
             "bfloat16 is for graphics cards, and this run computes on a processor, where the "

@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 
+from transformer_course.checks import check_choice, check_positive, check_share, check_whole
 from transformer_course.translation.training.precision import PRECISIONS
 
+SCHEDULES = ("cosine", "noam")
 COUNTS = ("steps", "batch_tokens", "accumulate", "evaluate_every", "dev_sentences", "patience")
 
 
@@ -84,32 +86,22 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         for name in COUNTS:
-            count = getattr(self, name)
-            if name == "patience" and count is None:
-                continue
-            if not isinstance(count, int) or count < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {count!r}.")
+            if name != "patience" or self.patience is not None:
+                check_whole(name, getattr(self, name))
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, or None; got {self.threads}.")
         for name in ("minutes", "learning_rate", "clip_norm"):
-            size = getattr(self, name)
-            if size is not None and not 0 < size < math.inf:
-                raise ValueError(f"{name} must be positive and finite; got {size}.")
+            if name != "minutes" or self.minutes is not None:
+                check_positive(name, getattr(self, name))
         if not 0 < self.warmup < 1:
             raise ValueError(f"warmup must be between 0 and 1; got {self.warmup}.")
         for name in ("smoothing", "average"):
-            share = getattr(self, name)
-            if not 0 <= share < 1:
-                raise ValueError(f"{name} must be in [0, 1); got {share}.")
+            check_share(name, getattr(self, name))
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be finite, 0 or more; got {self.weight_decay}.")
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be between 0 and {2**32 - 1}; got {self.seed}.")
-        if self.precision not in PRECISIONS:
-            raise ValueError(
-                f"precision must be one of {', '.join(PRECISIONS)}; got {self.precision!r}."
-            )
-        if self.schedule not in ("cosine", "noam"):
-            raise ValueError(f"schedule must be 'cosine' or 'noam'; got {self.schedule!r}.")
+        check_choice("precision", self.precision, PRECISIONS)
+        check_choice("schedule", self.schedule, SCHEDULES)
         if self.schedule == "noam" and self.minutes is not None:
             raise ValueError("the schedule 'noam' counts steps: give steps, not minutes.")
