@@ -14,7 +14,7 @@ help:
 	@echo "make lab        open the lessons in JupyterLab, to work in them, in my-course/"
 	@echo "make student    write the lessons without their solutions, for a class, into student/"
 	@echo "make test       check code, book and notebooks, as continuous integration does; ten minutes"
-	@echo "                (make test LESSON=attention: one lesson only; half a minute)"
+	@echo "                (make test LESSON=attention: its exercises and its module; seconds)"
 	@echo "make test-all   the same, with all that takes longer; an hour"
 	@echo "make lowest     run the tests with the lowest versions of everything that may be used"
 	@echo "make hosted     run all lessons as Colab and Kaggle do; about ten minutes"
@@ -40,12 +40,12 @@ test test-all: export PYTHONDONTWRITEBYTECODE :=
 test: CHOSEN := -m "not exhaustive"
 test test-all: lint
 	@rm -rf .make/home
-	@echo "Running the tests, and the notebooks against their stored outputs"
 ifdef LESSON
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(CHOSEN) -k "[$(LESSON)." tests/exercises
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(SPREAD) $(NBVAL) $(CHOSEN) \
-		notebooks/*_$(LESSON).ipynb $(wildcard tests/model/test_$(LESSON).py)
+	@echo "Running the tests of the exercises and the module of the lesson $(LESSON)"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(CHOSEN) -k "[$(LESSON). or test_$(LESSON).py" \
+		tests/exercises/test_catalogues.py $(wildcard tests/model/test_$(LESSON).py)
 else
+	@echo "Running the tests, and the notebooks against their stored outputs"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(SPREAD) $(NBVAL) $(CHOSEN) notebooks tests
 endif
 

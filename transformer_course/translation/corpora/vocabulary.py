@@ -3,12 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-
-from sacremoses import MosesDetokenizer
 
 PAD, BOS, EOS, UNK = range(4)
 # A blank where spaCy cuts and Moses' rules do not join: "T - shirt", "dit -elle", "is n't".
@@ -126,7 +124,12 @@ class WordTokenizer:
         _check_language(language)
         self.language = language
         self.vocabulary = vocabulary
-        self._detokenizer = MosesDetokenizer(lang=language)
+
+    @cached_property
+    def _detokenizer(self) -> Any:
+        from sacremoses import MosesDetokenizer  # here, because it takes half a second
+
+        return MosesDetokenizer(lang=self.language)
 
     @classmethod
     def from_texts(

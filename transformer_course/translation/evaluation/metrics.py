@@ -9,12 +9,12 @@ Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; K
 from collections.abc import Sequence
 from functools import cache
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import sacrebleu
 from jaxtyping import Float, Int
 from sacrebleu.metrics import BLEU
-from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from transformer_course.translation.evaluation.bleu import bleu_from_scratch, check_equal_numbers
 
@@ -84,7 +84,11 @@ def moses_words(text: str, language: str) -> list[str]:
 
 
 @cache
-def _moses(language: str) -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+def _moses(language: str) -> tuple[Any, Any]:
+    """Return a normaliser and a tokeniser."""
+    # Here, because it takes half a second.
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
     return MosesPunctNormalizer(lang=language), MosesTokenizer(lang=language)
 
 
