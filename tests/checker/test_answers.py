@@ -55,9 +55,9 @@ def test_several_edits_are_made_at_once():
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("number / 3", "number", "occurs 0 times"),
-        ("number", "numbers", "occurs 3 times"),
-        ("/ 2", "/ 2", "becomes"),
+        ("number / 3", "number", "is not in the answer; copy it"),
+        ("number", "numbers", "occurs 3 times in the answer; take more"),
+        ("/ 2", "/ 2", "stays as it is"),
     ],
 )
 def test_an_edit_must_change_what_occurs_once(old, new, words):

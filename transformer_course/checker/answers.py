@@ -90,11 +90,15 @@ class AnswerText:
         ValueError
             If the text does not contain ``old`` exactly once, or nothing would change.
         """
-        if self.text.count(old) != 1 or old == new:
+        times = self.text.count(old)
+        if times == 0:
+            raise ValueError(f"{old!r} is not in the answer; copy it from there, to the letter.")
+        if times > 1:
             raise ValueError(
-                f"{old!r} occurs {self.text.count(old)} times in the answer and becomes {new!r}; "
-                "it must occur once, so give as much beside it as that takes, and must change."
+                f"{old!r} occurs {times} times in the answer; take along what is beside."
             )
+        if old == new:
+            raise ValueError(f"{old!r} stays as it is; write what the learner wrote instead.")
         before, after = TOKEN.findall(old), TOKEN.findall(new)
         first = _shared(before, after)
         last = _shared(before[first:][::-1], after[first:][::-1])
