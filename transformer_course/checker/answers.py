@@ -94,9 +94,7 @@ class AnswerText:
         if times == 0:
             raise ValueError(f"{old!r} is not in the answer; copy it from there, to the letter.")
         if times > 1:
-            raise ValueError(
-                f"{old!r} occurs {times} times in the answer; take along what is beside."
-            )
+            raise ValueError(f"{old!r} occurs {times} times in the answer; take more of it along.")
         if old == new:
             raise ValueError(f"{old!r} stays as it is; write what the learner wrote instead.")
         before, after = TOKEN.findall(old), TOKEN.findall(new)
