@@ -14,7 +14,7 @@ class Kind(enum.Enum):
     NOT_ATTEMPTED = enum.auto()
     RIGHT = enum.auto()
     FAULTY = enum.auto()
-    """It computes what is wanted, or is nothing to compute with."""
+    """All values are right and something else is not; or it cannot be run at all."""
     KNOWN = enum.auto()
     OTHER_PARAMETERS = enum.auto()
     CRASHED = enum.auto()
