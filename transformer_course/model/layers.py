@@ -125,6 +125,11 @@ class DecoderLayer(nn.Module):
         return self.add_norm_feed_forward(x, self.feed_forward)
 
 
+def _final_norm(d_model: int, norm_first: bool) -> nn.Module:
+    """Pre-norm leaves the sum of all layers unnormalised, so a stack ends with one more norm."""
+    return LayerNorm(d_model) if norm_first else nn.Identity()
+
+
 class _Stack(nn.Module):
     """Layers of one kind; with ``norm_first`` a final norm follows."""
 
@@ -143,8 +148,7 @@ class _Stack(nn.Module):
         self.layers = nn.ModuleList(
             self.kind(d_model, heads, d_ff, dropout, norm_first) for _ in range(layers)
         )
-        # Pre-norm leaves the sum of all layers unnormalised.
-        self.norm = LayerNorm(d_model) if norm_first else nn.Identity()
+        self.norm = _final_norm(d_model, norm_first)
 
 
 class Encoder(_Stack):
