@@ -14,21 +14,21 @@ def home(tmp_path, monkeypatch):
 
 
 def finding(subject: str) -> doctor.Finding:
-    (found,) = (found for found in doctor.findings() if found.subject == subject)
+    (found,) = (found for found in doctor.examine() if found.subject == subject)
     return found
 
 
 def test_this_machine_is_well_and_nothing_is_written(home, capsys):
     assert cli.main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(doctor.findings())
+    assert len(lines) == len(doctor.examine())
     assert all(line.startswith("ok  ") for line in lines)
     assert not home.exists()
 
 
 def test_advice_stands_below_what_was_found(monkeypatch, capsys):
     ill = doctor.Finding("memory", "none", "Buy some.")
-    monkeypatch.setattr(doctor, "findings", lambda: [doctor.Finding("Python", "3.11"), ill])
+    monkeypatch.setattr(doctor, "examine", lambda: [doctor.Finding("Python", "3.11"), ill])
     assert cli.main(["doctor"]) == 1
     assert capsys.readouterr().out == "ok  Python: 3.11\n!!  memory: none\n    Buy some.\n"
 

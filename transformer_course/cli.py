@@ -425,7 +425,7 @@ def _grade(options: argparse.Namespace) -> None:
 def _doctor(options: argparse.Namespace) -> int:
     from transformer_course import doctor
 
-    findings = doctor.findings()
+    findings = doctor.examine()
     for finding in findings:
         print(f"{'!!' if finding.advice else 'ok'}  {finding.subject}: {finding.found}")
         if finding.advice:

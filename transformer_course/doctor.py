@@ -43,7 +43,7 @@ class Finding:
     advice: str = ""
 
 
-def findings() -> list[Finding]:
+def examine() -> list[Finding]:
     """Look at everything that decides whether and how fast the course runs here."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "none, and none needed"
     return [
