@@ -21,7 +21,7 @@ from transformer_course.checker.diagnosis import Evidence, diagnose
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.mistakes import Mistake
-from transformer_course.checker.outcomes import same_behaviour
+from transformer_course.checker.outcomes import Outcome, same_behaviour
 from transformer_course.checker.records import RecordError
 from transformer_course.exercises import catalogues
 
@@ -35,7 +35,10 @@ def not_named(exercise: Exercise) -> Iterator[str]:
         with untouched_globals():  # as in a check, where a warning is not an error
             seen = [catalogue.outcome(mistake, case) for case in cases]
             found = diagnose(catalogue, Evidence(seen, wanted, source, cases))
-        if all(map(same_behaviour, wanted, seen)):
+        crashes = [outcome.error[1] for outcome in seen if _lacks_a_name(outcome)]
+        if crashes and "NameError" not in mistake.record.observed:
+            yield f"«{mistake.name}» cannot run ({crashes[0]}): is a word of its edit misspelt?"
+        elif all(map(same_behaviour, wanted, seen)):
             yield f"«{mistake.name}» is right in every case: change the edit, or add a case."
         elif found is None:
             yield f"«{mistake.name}» gets no name: its `unless` fits its own code. Narrow it."
@@ -45,6 +48,10 @@ def not_named(exercise: Exercise) -> Iterator[str]:
                 f"«{mistake.name}» gets the name {names}: no case tells them apart, so they are "
                 "one mistake. Keep one of them."
             )
+
+
+def _lacks_a_name(outcome: Outcome) -> bool:
+    return outcome.error is not None and issubclass(outcome.error[0], NameError)
 
 
 def difference(mistake: Mistake) -> str:
@@ -93,6 +100,8 @@ def main() -> int:
         problems = list(not_named(exercise))
     except RecordError as error:
         sys.exit(str(error))
+    except SyntaxError as error:
+        sys.exit(f"«{mistake.name}»: with its edits the answer is not Python any more: {error}.")
     print(*problems, sep="\n", end="\n" if problems else "")
     named = len(exercise.mistakes) - len(problems)
     print(f"{named} of {len(exercise.mistakes)} mistakes in {exercise.name} are told apart.")
