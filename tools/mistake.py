@@ -31,6 +31,9 @@ def not_named(exercise: Exercise) -> Iterator[str]:
     catalogue, wanted = exercise.catalogue, exercise.observer.wanted
     cases = range(len(wanted))
     for mistake in exercise.mistakes:
+        if words := _not_python(mistake):
+            yield words
+            continue
         source = source_of(mistake.candidate)
         with untouched_globals():  # as in a check, where a warning is not an error
             seen = [catalogue.outcome(mistake, case) for case in cases]
@@ -48,6 +51,14 @@ def not_named(exercise: Exercise) -> Iterator[str]:
                 f"«{mistake.name}» gets the name {names}: no case tells them apart, so they are "
                 "one mistake. Keep one of them."
             )
+
+
+def _not_python(mistake: Mistake) -> str:
+    try:
+        _ = mistake.candidate
+    except SyntaxError as error:
+        return f"«{mistake.name}» makes an answer that is not Python any more: {error}."
+    return ""
 
 
 def _lacks_a_name(outcome: Outcome) -> bool:
@@ -96,12 +107,11 @@ def main() -> int:
         mistakes = chosen(exercise, arguments.words)
         for mistake in mistakes:
             print(f"{mistake.name}\n\n{difference(mistake)}\n")
-            print(exercise.judge(mistake.candidate), end="\n\n")
+            if not _not_python(mistake):
+                print(exercise.judge(mistake.candidate), end="\n\n")
         problems = list(not_named(exercise))
     except RecordError as error:
         sys.exit(str(error))
-    except SyntaxError as error:
-        sys.exit(f"«{mistake.name}»: with its edits the answer is not Python any more: {error}.")
     print(*problems, sep="\n", end="\n" if problems else "")
     named = len(exercise.mistakes) - len(problems)
     print(f"{named} of {len(exercise.mistakes)} mistakes in {exercise.name} are told apart.")

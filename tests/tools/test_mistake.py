@@ -24,6 +24,7 @@ def known(*edits, body=""):
     ("edit", "words"),
     [
         (("x * 2**times", "2**times * x"), "«new» is right in every case"),
+        (("return x", "return (x"), "«new» makes an answer that is not Python any more: '('"),
         (("2**times", "2**tmies"), "«new» cannot run (name 'tmies' is not defined)"),
         (("2**times", "(4 - 1) ** times"), "«new» gets the name «tripled»: no case tells"),
     ],

@@ -48,24 +48,26 @@ OPTIONS = tuple(dict.fromkeys(itertools.chain(*(kind.options for kind in CORPORA
 
 
 def load_corpus(name: str, said: Mapping[str, Any]) -> Corpus:
-    """Make a corpus; ``said`` holds those of its options that were given.
+    """Make a corpus; ``said`` holds the options given, which :func:`check_options` accepts.
 
     Raises
     ------
-    ValueError
-        If there is no such corpus, it has no such option, or needs one that was not given.
     OSError
         If it can be neither read nor downloaded.
     """
-    check_options(name, said)
     kind = CORPORA[name]
     return kind.make(**{kind.options[option]: value for option, value in said.items()})
 
 
-def check_options(name: str, said: Mapping[str, Any]) -> None:
-    """Raise ValueError if there is no such corpus, or what was said does not fit it."""
+def check_name(name: str) -> None:
+    """Raise ValueError if there is no such corpus."""
     if name not in CORPORA:
         raise ValueError(f"there is no corpus {name!r}; use one of {', '.join(CORPORA)}.")
+
+
+def check_options(name: str, said: Mapping[str, Any]) -> None:
+    """Raise ValueError if there is no such corpus, or what was said does not fit it."""
+    check_name(name)
     kind = CORPORA[name]
     if foreign := [f"--{option}" for option in said if option not in kind.options]:
         known = ", ".join(f"--{option}" for option in kind.options) or "nothing about its text"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from transformer_course.translation.corpora.registry import check_name
 from transformer_course.translation.training.settings import TrainingSettings
 
 
@@ -96,6 +97,5 @@ RECIPES = {
 
 def recipe_for(corpus: str) -> Recipe:
     """Return the recipe for a kind of corpus; raise ValueError for an unknown kind."""
-    if corpus not in RECIPES:
-        raise ValueError(f"there is no corpus {corpus!r}; use one of {', '.join(RECIPES)}.")
+    check_name(corpus)
     return RECIPES[corpus]
