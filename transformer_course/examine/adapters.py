@@ -1,0 +1,97 @@
+"""Subjects ready made: for torch.nn.Transformer, Hugging Face's models, and the course's own."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine.subject import Subject
+
+
+def torch_transformer(
+    transformer: nn.Transformer,
+    source_vectors: Callable[[Tensor], Tensor],
+    target_vectors: Callable[[Tensor], Tensor],
+    output: nn.Module,
+    **given: Any,
+) -> Subject:
+    """Return a subject of a ``torch.nn.Transformer``, with the masks that it has to be given.
+
+    Parameters
+    ----------
+    transformer
+        The stacks; ``batch_first`` or not.
+    source_vectors, target_vectors
+        What turns ids (batch, length) into vectors with positions (batch, length, d_model).
+    output
+        What turns a vector into scores.
+    given
+        All that a :class:`Subject` has besides ``network`` and ``scores``.
+    """
+    network = nn.ModuleDict(
+        {
+            name: each
+            for name, each in zip(
+                ("transformer", "source_vectors", "target_vectors", "output"),
+                (transformer, source_vectors, target_vectors, output),
+                strict=True,
+            )
+            if isinstance(each, nn.Module)
+        }
+    )
+    subject = Subject(network, **given)
+
+    def in_order(x: Tensor) -> Tensor:
+        return x if transformer.batch_first else x.transpose(0, 1)
+
+    def scores(source: Tensor, target: Tensor) -> Tensor:
+        hidden = source == subject.source_pad
+        length = target.shape[1]
+        future = torch.ones(length, length, dtype=torch.bool, device=target.device).triu(1)
+        said = transformer(
+            in_order(source_vectors(source)),
+            in_order(target_vectors(target)),
+            tgt_mask=future,
+            src_key_padding_mask=hidden,
+            memory_key_padding_mask=hidden,
+        )
+        return output(in_order(said))
+
+    subject.scores = scores
+    return subject
+
+
+def hugging_face(model: nn.Module, **given: Any) -> Subject:
+    """Return a subject of an encoder-decoder of the library ``transformers``, such as Marian.
+
+    Its own ids are taken from ``model.config``; ``given`` may say others, and what else a
+    :class:`Subject` has.
+    """
+    config = model.config
+    ids = {
+        "source_vocab": config.vocab_size,
+        "target_vocab": config.vocab_size,
+        "pad": config.pad_token_id,
+        "bos": config.decoder_start_token_id,
+        "eos": config.eos_token_id,
+    }
+    subject = Subject(model, **ids | given)
+
+    def scores(source: Tensor, target: Tensor) -> Tensor:
+        return model(
+            input_ids=source,
+            attention_mask=(source != subject.source_pad).long(),
+            decoder_input_ids=target,
+            use_cache=False,
+        ).logits
+
+    subject.scores = scores
+    return subject
+
+
+def course(network: nn.Module, **given: Any) -> Subject:
+    """Return a subject of a :class:`transformer_course.model.Transformer`."""
+    config = network.config
+    sizes = {"source_vocab": config.source_vocab, "target_vocab": config.target_vocab}
+    return Subject(network, **sizes | {"pad": config.pad_id, "bos": 1, "eos": 2} | given)

@@ -1,0 +1,259 @@
+"""The bench on which a subject is examined: what the experiments share, made once.
+
+Nothing stays changed: weights, buffers, gradients, the mode and random numbers are put back.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine import reference
+from transformer_course.examine.experiment import NotExamined
+from transformer_course.examine.subject import Pair, Subject
+
+T = TypeVar("T")
+
+BATCH, SOURCE, TARGET = 3, 5, 6
+EFFECT = 1e-4
+"""The smallest effect, as a share of the scores' spread: what is below is rounding."""
+
+
+class ExaminationError(ValueError):
+    """A subject cannot be examined; the words say why and what to give."""
+
+
+class Bench:
+    """A subject, and sentences and scores of it that several experiments look at.
+
+    Parameters
+    ----------
+    subject
+        Whom it is about.
+    seconds
+        How long all may take.
+    """
+
+    def __init__(self, subject: Subject, seconds: float) -> None:
+        self.subject = subject
+        self._made: dict[Callable, Any] = {}
+        self.network = subject.network
+        self.ends = time.monotonic() + seconds
+        self.device = next((p.device for p in self.network.parameters()), torch.device("cpu"))
+
+    @property
+    def seconds_left(self) -> float:
+        """How long what is left may take."""
+        return self.ends - time.monotonic()
+
+    # Sentences
+
+    @cached_property
+    def source_words(self) -> list[int]:
+        """Ids of a source that are ordinary words; where there are few, all but padding."""
+        subject = self.subject
+        return _words(subject.source_vocab, {subject.source_pad, subject.bos, subject.eos, subject.pad})
+
+    @cached_property
+    def target_words(self) -> list[int]:
+        """Ids of a target that are ordinary words; where there are few, all but padding."""
+        subject = self.subject
+        return _words(subject.target_vocab, {subject.pad, subject.bos, subject.eos})
+
+    @cached_property
+    def sources(self) -> Tensor:
+        """Sources (batch, source) without padding."""
+        return _drawn(self.source_words, BATCH, SOURCE, seed=1)
+
+    @cached_property
+    def targets(self) -> Tensor:
+        """Targets (batch, target) without padding, the first token included."""
+        targets = _drawn(self.target_words, BATCH, TARGET, seed=2)
+        targets[:, 0] = self.subject.bos
+        return targets
+
+    def other_source_words(self, ids: Tensor) -> Tensor:
+        """Return other words in the place of each."""
+        return _other(ids, self.source_words)
+
+    def other_target_words(self, ids: Tensor) -> Tensor:
+        """Return other words in the place of each."""
+        return _other(ids, self.target_words)
+
+    # Scores
+
+    def scores(self, source: Tensor, target: Tensor) -> Tensor:
+        """Return what the model says in eval mode, on the CPU.
+
+        Random numbers are the same in every call: so a model that draws some in eval mode, which
+        one experiment finds, does not hide from the others what moves its scores.
+        """
+        with evaluating(self.network), torch.no_grad(), torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.scores_as_it_is(source, target).detach().float().cpu()
+
+    def scores_as_it_is(self, source: Tensor, target: Tensor) -> Tensor:
+        """Return what the model says in the mode in which it is."""
+        scores = self.subject.scores(source.to(self.device), target.to(self.device))
+        wanted = (*target.shape, self.subject.target_vocab)
+        if not isinstance(scores, Tensor) or scores.shape != wanted:
+            came = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+            raise ExaminationError(
+                f"scores must have the shape (batch, target, target_vocab) = {wanted}; got {came}. "
+                "Give `scores=lambda source, target: ...` that returns them so."
+            )
+        return scores
+
+    @cached_property
+    def usual_scores(self) -> Tensor:
+        """What the model says of the usual sentences."""
+        return self.scores(self.sources, self.targets)
+
+    @cached_property
+    def is_steady(self) -> bool:
+        """Whether two calls in eval mode return the same."""
+        with evaluating(self.network), torch.no_grad():
+            first, second = (self.scores_as_it_is(self.sources, self.targets) for _ in range(2))
+        return bool(self.effect(first.float().cpu(), second.float().cpu()).max() <= EFFECT)
+
+    @cached_property
+    def kind(self) -> str:
+        """What scores are: logits, log-probabilities or probabilities."""
+        scores = self.usual_scores
+        if bool((scores >= 0).all()) and _near(scores.sum(-1), 1):
+            return "probabilities"
+        return "log-probabilities" if _near(scores.logsumexp(-1), 0) else "logits"
+
+    @cached_property
+    def spread(self) -> float:
+        """How far scores differ between tokens and positions: effects are measured in it."""
+        finite = self.usual_scores[self.usual_scores.isfinite()]
+        return float(finite.std()) if finite.numel() > 1 else 0.0
+
+    def effect(self, changed: Tensor, usual: Tensor) -> Tensor:
+        """Return how far scores of each position moved, as a share of their spread."""
+        distance = (changed.nan_to_num() - usual.nan_to_num()).abs().amax(dim=-1)
+        return distance / max(self.spread, 1e-30)
+
+    # Batches, steps and searches: the subject's, or the right ones in their place
+
+    def right_batch(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the batch that pairs should become; sources end as the subject's do."""
+        s = self.subject
+        return reference.collate(pairs, s.pad, s.bos, s.eos, s.source_pad, self.ends_sources)
+
+    @cached_property
+    def ends_sources(self) -> bool:
+        """Whether the subject puts the end behind a source."""
+        if self.subject.collate is None:
+            return True
+        source = self.collated[0]
+        return bool((source == self.subject.eos).any())
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        """Two pairs of words, the first longer than the second on both sides."""
+        source, target = self.sources.tolist(), self.targets[:, 1:].tolist()
+        return [(source[0], target[0]), (source[1][:3], target[1][:2])]
+
+    @cached_property
+    def collated(self) -> tuple[Tensor, Tensor, Tensor]:
+        """What the subject makes of these pairs."""
+        return self.collate(self.pairs)
+
+    def collate(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the subject's batch, or a right one where it brings no ``collate``."""
+        if self.subject.collate is None:
+            return self.right_batch(pairs)
+        batch = self.subject.collate([(list(source), list(target)) for source, target in pairs])
+        if (
+            not isinstance(batch, tuple | list)
+            or len(batch) != 3
+            or not all(isinstance(each, Tensor) and each.dim() == 2 for each in batch)
+        ):
+            raise NotExamined(
+                "`collate` has to return three tensors (batch, length): source, target in, "
+                "target out"
+            )
+        source, target_in, target_out = (each.cpu() for each in batch)
+        return source, target_in, target_out
+
+    def right_loss(self, scores: Tensor, target_out: Tensor) -> Tensor:
+        """Return the cross-entropy of words that are not padding."""
+        return reference.loss(scores, target_out.to(scores.device), self.subject.pad, self.kind)
+
+    def own_steps(self) -> "reference.Trainer":
+        """Return what trains the network rightly, by the subject's loss if it brings one."""
+        return reference.Trainer(
+            self.network, self.scores_as_it_is, self.subject.loss or self.right_loss
+        )
+
+    def greedy(self, source: Tensor, steps: int) -> list[list[int]]:
+        """Return translations by a right greedy search."""
+        subject = self.subject
+        return reference.greedy(self.scores, source, subject.bos, subject.eos, steps)
+
+    def once(self, make: Callable[["Bench"], T]) -> T:
+        """Return what a function makes of the bench, made at the first call and kept."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
+
+    # The network's state
+
+    @contextlib.contextmanager
+    def untouched(self) -> Iterator[None]:
+        """Put the network back as it was."""
+        network = self.network
+        tensors = [*network.parameters(), *network.buffers()]
+        before = [tensor.detach().clone() for tensor in tensors]
+        gradients = [parameter.grad for parameter in network.parameters()]
+        modes = [(module, module.training) for module in network.modules()]
+        chance = torch.get_rng_state()
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for tensor, value in zip(tensors, before, strict=True):
+                    tensor.copy_(value)
+            for parameter, gradient in zip(network.parameters(), gradients, strict=True):
+                parameter.grad = gradient
+            for module, mode in modes:
+                module.training = mode
+            torch.set_rng_state(chance)
+
+
+@contextlib.contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Put a network in eval mode for a while."""
+    modes = [(module, module.training) for module in network.modules()]
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _words(vocab: int, special: set[int]) -> list[int]:
+    ids = range(min(vocab, 2000))  # enough to draw from
+    words = [number for number in ids if number not in special]
+    return words if len(words) > 1 else [number for number in ids if number != min(special)]
+
+
+def _drawn(words: list[int], rows: int, length: int, seed: int) -> Tensor:
+    chance = torch.Generator().manual_seed(seed)
+    return torch.tensor(words)[torch.randint(len(words), (rows, length), generator=chance)]
+
+
+def _other(ids: Tensor, words: list[int]) -> Tensor:
+    following = dict(zip(words, [*words[1:], words[0]], strict=True))
+    return torch.tensor([[following.get(i, words[0]) for i in row] for row in ids.tolist()])
+
+
+def _near(tensor: Tensor, value: float) -> bool:
+    return bool(((tensor - value).abs() < 1e-3).all())

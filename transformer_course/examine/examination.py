@@ -1,0 +1,144 @@
+"""Make all experiments on a subject, one by one, in the time that there is."""
+
+import inspect
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from transformer_course.checker.global_state import untouched_globals
+from transformer_course.examine import experiments  # noqa: F401 - adds them
+from transformer_course.examine.bench import Bench, ExaminationError
+from transformer_course.examine.experiment import (
+    EXPERIMENTS,
+    Experiment,
+    NotExamined,
+    Outcome,
+)
+from transformer_course.examine.lesson import lesson
+from transformer_course.examine.subject import Subject
+
+SECONDS = 60.0
+
+
+@dataclass
+class Observations:
+    """What came out of the experiments.
+
+    Attributes
+    ----------
+    outcomes
+        By the experiment's name.
+    left_out
+        Why the others were not made, in words that end a sentence.
+    seconds
+        How long it took.
+    curve
+        The loss of the dozen pairs, step by step.
+    """
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    curve: list[float] = field(default_factory=list)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The outcome of each experiment, in a word."""
+        return {name: outcome.word for name, outcome in self.outcomes.items()}
+
+    @property
+    def failing(self) -> dict[str, str]:
+        """The outcomes that no right model has."""
+        return {
+            name: word for name, word in self.words.items() if not EXPERIMENTS[name].outcomes[word]
+        }
+
+
+def observe(
+    subject: Subject,
+    seconds: float = SECONDS,
+    tick: Callable[[float], None] = lambda share: None,
+) -> Observations:
+    """Make all experiments.
+
+    Raises
+    ------
+    ExaminationError
+        If the model cannot be called.
+    """
+    began, observed = time.monotonic(), Observations()
+    bench = Bench(subject, seconds)
+    with untouched_globals(), bench.untouched():
+        _try_out(bench)
+        for number, each in enumerate(EXPERIMENTS.values()):
+            tick(number / len(EXPERIMENTS))
+            _make(each, bench, observed)
+        observed.curve = _curve(bench, observed)
+    observed.seconds = time.monotonic() - began
+    return observed
+
+
+def _curve(bench: Bench, observed: Observations) -> list[float]:
+    return bench.once(lesson).curve if "learning" in observed.outcomes else []
+
+
+def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
+    missing = [name for name in each.needs if not _is_given(bench.subject, name)]
+    if missing:
+        observed.left_out[each.name] = f"{_listed(missing)} is not given"
+    elif bench.seconds_left <= 0:
+        observed.left_out[each.name] = "there was no time left"
+    else:
+        try:
+            observed.outcomes[each.name] = each.run(bench)
+        except NotExamined as reason:
+            observed.left_out[each.name] = str(reason)
+        except ExaminationError:
+            raise
+        except Exception as error:
+            observed.left_out[each.name] = f"it raises {_in_a_line(error)}"
+
+
+def _is_given(subject: Subject, name: str) -> bool:
+    given = getattr(subject, name)
+    return given is not None and (callable(given) or not isinstance(given, list | tuple) or bool(given))
+
+
+def _listed(names: list[str]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
+
+
+def _in_a_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
+def _try_out(bench: Bench) -> None:
+    """Call the model once."""
+    try:
+        bench.usual_scores  # noqa: B018 - made here, so that its errors are told apart
+    except ExaminationError:
+        raise
+    except Exception as error:
+        raise ExaminationError(
+            f"the model raises {_in_a_line(error)} when it is called with source and target ids. "
+            f"{_advice(bench.subject)}"
+        ) from error
+
+
+def _advice(subject: Subject) -> str:
+    """Show the lambda that a network needs whose forward takes more than two tensors."""
+    if subject.scores is not subject.network:
+        return "Look at `scores`, which calls it."
+    try:
+        wanted = [
+            each.name
+            for each in inspect.signature(subject.network.forward).parameters.values()
+            if each.kind is each.POSITIONAL_OR_KEYWORD and each.default is each.empty
+        ][2:]
+    except ValueError:
+        wanted = []
+    more = "".join(f", {name}=..." for name in wanted) or ", ..."
+    return (
+        "If it needs more than those, say how to call it: "
+        f"`scores=lambda source, target: network(source, target{more})`."
+    )

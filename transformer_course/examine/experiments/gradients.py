@@ -1,0 +1,141 @@
+"""Which weights a loss reaches, and whose they are."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine.bench import EFFECT, Bench, evaluating
+from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+
+NAMES_SHOWN = 4
+
+
+@experiment(
+    "first loss",
+    "How large is the loss of random sentences, beside ln of the vocabulary?",
+    fine="about ln V | above | far above | below",
+    wrong="",
+)
+def first_loss(bench: Bench) -> Outcome:
+    """Compare with the loss of a model that knows nothing, which is ln V."""
+    _, target_in, target_out = bench.right_batch(bench.pairs)
+    source = bench.right_batch(bench.pairs)[0]
+    loss = float(bench.right_loss(bench.scores(source, target_in), target_out))
+    usual = math.log(bench.subject.target_vocab)
+    numbers = {"loss": loss, "ln V": usual}
+    if loss > 3 * usual:
+        return Outcome("far above", numbers)
+    if loss > usual + 1:
+        return Outcome("above", numbers)
+    return Outcome("below" if loss < usual - 1 else "about ln V", numbers)
+
+
+@experiment(
+    "gradients",
+    "Does the loss have a gradient for every weight?",
+    fine="for all",
+    wrong="some are cut off | some are not used | for none",
+)
+def gradients(bench: Bench) -> Outcome:
+    """Compute the gradients of a loss; change the weights that get none."""
+    with bench.untouched():
+        found = _gradients(bench)
+        without = [name for name, gradient in found.items() if gradient is None]
+        if not without:
+            return Outcome("for all")
+        numbers = {"weights without": len(without), "of": len(found), "such as": _some(without)}
+        if len(without) == len(found):
+            return Outcome("for none", numbers)
+        moves = _moves_scores(bench, without)
+    return Outcome("some are cut off" if moves else "some are not used", numbers)
+
+
+@experiment(
+    "registered",
+    "Are all tensors that get a gradient parameters of the network?",
+    fine="yes",
+    wrong="no",
+)
+def registered(bench: Bench) -> Outcome:
+    """Follow the loss back to where its gradient arrives."""
+    with bench.untouched():
+        loss = _loss(bench)
+        known = {id(parameter) for parameter in bench.network.parameters()}
+        unknown = [leaf for leaf in _leaves(loss) if id(leaf) not in known]
+    if not unknown:
+        return Outcome("yes")
+    numbers = sum(leaf.numel() for leaf in unknown)
+    return Outcome("no", {"tensors that are no parameters": len(unknown), "numbers": numbers})
+
+
+@experiment(
+    "layers",
+    "Are the layers of a stack different objects?",
+    fine="yes",
+    wrong="no",
+)
+def layers(bench: Bench) -> Outcome:
+    """Look for a module that has several names."""
+    names: dict[int, list[str]] = {}
+    for name, module in bench.network.named_modules(remove_duplicate=False):
+        if sum(1 for _ in module.children()) > 1 and any(True for _ in module.parameters()):
+            names.setdefault(id(module), []).append(name)
+    repeated = [same for same in names.values() if len(same) > 1]
+    if not repeated:
+        return Outcome("yes")
+    return Outcome("no", {"one object": " and ".join(max(repeated, key=len)[:NAMES_SHOWN])})
+
+
+def _gradients(bench: Bench) -> dict[str, Tensor | None]:
+    """Return the gradient for each parameter that wants one."""
+    weights = {n: p for n, p in bench.network.named_parameters() if p.requires_grad}
+    if not weights:
+        raise NotExamined("no parameter wants a gradient: all are frozen")
+    loss = _loss(bench)
+    if not loss.requires_grad:
+        return dict.fromkeys(weights)
+    return dict(
+        zip(weights, torch.autograd.grad(loss, [*weights.values()], allow_unused=True), strict=True)
+    )
+
+
+def _loss(bench: Bench) -> Tensor:
+    source, target_in, target_out = bench.right_batch(bench.pairs)
+    with evaluating(bench.network), torch.enable_grad():
+        return bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
+
+
+def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
+    weights = dict(bench.network.named_parameters())
+    with torch.no_grad():
+        for name in names:
+            weights[name].add_(torch.randn_like(weights[name]) * (weights[name].std() + 0.1))
+    moved = bench.effect(bench.scores(bench.sources, bench.targets), bench.usual_scores)
+    return bool(moved.max() > EFFECT)
+
+
+def _leaves(loss: Tensor) -> list[Tensor]:
+    """Return the tensors at which the gradient of a loss ends."""
+    found, seen, waiting = [], set(), [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        waiting += [following for following, _ in node.next_functions]
+    return found
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def parameter_names(network: nn.Module, wanted: Iterable[nn.Parameter]) -> str:
+    """Name some parameters, a few of many."""
+    ids = {id(each) for each in wanted}
+    return _some([name for name, each in network.named_parameters() if id(each) in ids])

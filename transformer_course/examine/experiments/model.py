@@ -1,0 +1,298 @@
+"""What the scores depend on, whatever the weights are."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench
+from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+
+
+@experiment(
+    "scores",
+    "What does the model return: logits, log-probabilities or probabilities?",
+    fine="logits | log-probabilities",
+    wrong="probabilities | logits of which none is negative | they sum along the sentence | NaN",
+)
+def scores(bench: Bench) -> Outcome:
+    """Look at what the scores of a position sum to."""
+    usual = bench.usual_scores
+    share = float(usual.isnan().any(dim=-1).float().mean())
+    if share:
+        return Outcome("NaN", {"share of the positions": share})
+    numbers = {"smallest": float(usual.min()), "largest": float(usual.max())}
+    if bench.kind == "logits" and usual.min() >= 0:
+        return Outcome("logits of which none is negative", numbers)
+    if bench.kind == "logits" and (usual.logsumexp(dim=1).abs() < EFFECT).all():
+        return Outcome("they sum along the sentence", numbers)
+    return Outcome(bench.kind, numbers)
+
+
+@experiment(
+    "two calls",
+    "Do two calls in eval mode return the same?",
+    fine="the same",
+    wrong="different",
+)
+def two_calls(bench: Bench) -> Outcome:
+    """Ask twice."""
+    return Outcome(_if(bench.is_steady, "the same", "different"))
+
+
+@experiment(
+    "dropout",
+    "Is dropout on in train mode?",
+    fine="on in training | there is none",
+    wrong="",
+)
+def dropout(bench: Bench) -> Outcome:
+    """Ask twice in train mode."""
+    with bench.untouched(), torch.no_grad():
+        bench.network.train()
+        first, second = (
+            bench.scores_as_it_is(bench.sources, bench.targets).float().cpu() for _ in range(2)
+        )
+    moved = bench.effect(first, second)
+    return Outcome(_if(moved.max() > EFFECT, "on in training", "there is none"), _moved(moved))
+
+
+@experiment(
+    "future",
+    "Which later tokens of the target move the scores at a position?",
+    fine="none",
+    wrong="the next few | some | all",
+)
+def future(bench: Bench) -> Outcome:
+    """Change one token of the target at a time."""
+    effects = bench.once(effect_of_target_tokens)
+    rows, columns = torch.tril_indices(TARGET, TARGET, -1)
+    moved = effects[rows, columns] > EFFECT
+    numbers = {"effects": effects.tolist()}
+    if not moved.any():
+        return Outcome("none", numbers)
+    if moved.all():
+        return Outcome("all", numbers)
+    ahead = (rows - columns)[moved].max()
+    banded = bool((moved == (rows - columns <= ahead)).all())
+    return Outcome(_if(banded, "the next few", "some"), numbers)
+
+
+@experiment(
+    "past",
+    "Which earlier tokens of the target move the scores at a position?",
+    fine="all",
+    wrong="some | none",
+)
+def past(bench: Bench) -> Outcome:
+    """Change one token of the target at a time."""
+    effects = bench.once(effect_of_target_tokens)
+    rows, columns = torch.triu_indices(TARGET, TARGET, 1)
+    return _how_many(effects[rows, columns] > EFFECT, {"effects": effects.tolist()})
+
+
+@experiment(
+    "own token",
+    "Does the token at a position move the scores there?",
+    fine="yes",
+    wrong="no",
+)
+def own_token(bench: Bench) -> Outcome:
+    """Change one token of the target at a time."""
+    effects = bench.once(effect_of_target_tokens).diagonal()
+    return Outcome(_if((effects > EFFECT).all(), "yes", "no"), {"effects": effects.tolist()})
+
+
+@experiment(
+    "source",
+    "Which tokens of the source move the scores?",
+    fine="all",
+    wrong="all but the last | only the first | some | none",
+)
+def source(bench: Bench) -> Outcome:
+    """Change one token of the source at a time."""
+    effects = bench.once(effect_of_source_tokens)
+    read = (effects > EFFECT).any(dim=1).tolist()
+    words = {
+        (True,) * SOURCE: "all",
+        (False,) * SOURCE: "none",
+        (True,) * (SOURCE - 1) + (False,): "all but the last",
+        (True,) + (False,) * (SOURCE - 1): "only the first",
+    }
+    return Outcome(words.get(tuple(read), "some"), {"effects": effects.tolist()})
+
+
+@experiment(
+    "padded source",
+    "Do the words of a source move the scores where padding is behind them?",
+    fine="yes",
+    wrong="no",
+)
+def padded_source(bench: Bench) -> Outcome:
+    """Change all words of a padded source."""
+    said = [
+        bench.scores(F.pad(ids, (0, 3), value=bench.subject.source_pad), bench.targets[:1])
+        for ids in (bench.sources[:1], bench.other_source_words(bench.sources[:1]))
+    ]
+    effect = bench.effect(*said)
+    return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
+
+
+def effect_of_target_tokens(bench: Bench) -> Tensor:
+    """Return how far each token of a target (row) moves the scores at each position (column)."""
+    source, target = bench.sources[:1], bench.targets[:1]
+    changed = torch.where(torch.eye(TARGET).bool(), bench.other_target_words(target), target)
+    usual = bench.scores(source, target)
+    return torch.cat([bench.effect(bench.scores(source, row[None]), usual) for row in changed])
+
+
+def effect_of_source_tokens(bench: Bench) -> Tensor:
+    """Return how far each token of a source (row) moves the scores at each position (column)."""
+    source, target = bench.sources[:1], bench.targets[:1]
+    changed = torch.where(torch.eye(SOURCE).bool(), bench.other_source_words(source), source)
+    usual = bench.scores(source, target)
+    return torch.cat([bench.effect(bench.scores(row[None], target), usual) for row in changed])
+
+
+@experiment(
+    "source padding",
+    "Does padding behind a source move the scores?",
+    fine="no",
+    wrong="yes | NaN",
+)
+def source_padding(bench: Bench) -> Outcome:
+    """Put padding behind the sources."""
+    padded = F.pad(bench.sources, (0, 3), value=bench.subject.source_pad)
+    return _unmoved(bench, bench.scores(padded, bench.targets))
+
+
+@experiment(
+    "target padding",
+    "Does padding behind a target move the scores of its tokens?",
+    fine="no",
+    wrong="yes | NaN",
+)
+def target_padding(bench: Bench) -> Outcome:
+    """Put padding behind the targets."""
+    padded = F.pad(bench.targets, (0, 3), value=bench.subject.pad)
+    return _unmoved(bench, bench.scores(bench.sources, padded)[:, :TARGET])
+
+
+@experiment(
+    "other sentences",
+    "Do the other sentences of a batch move the scores of one?",
+    fine="no",
+    wrong="yes",
+)
+def other_sentences(bench: Bench) -> Outcome:
+    """Give each sentence alone, then others beside it."""
+    _must_be_steady(bench)
+    alone = [
+        bench.scores(bench.sources[[row]], bench.targets[[row]]) for row in range(BATCH)
+    ]
+    effect = bench.effect(torch.cat(alone), bench.usual_scores)
+    return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
+
+
+@experiment(
+    "positions",
+    "Can the model tell where in a sentence a word stands?",
+    fine="in both | relative",
+    wrong="not in the decoder | not in the encoder | in neither",
+)
+def positions(bench: Bench) -> Outcome:
+    """Swap two words, and repeat a word all over a sentence."""
+    order = _effect_of_source_order(bench)
+    numbers = {"effect of the source's order": order}
+    if bench.once(effect_of_source_tokens).max() <= EFFECT:
+        raise NotExamined("the source is not read")
+    place = _effect_of_place_in_source(bench)
+    target = _effect_of_place_in_target(bench)
+    numbers |= {"effect of a place in the source": place, "in the target": target}
+    in_source, in_target = place > EFFECT, target > EFFECT
+    if order <= EFFECT:
+        return Outcome(_if(in_target, "not in the encoder", "in neither"), numbers)
+    if in_target:
+        return Outcome("in both", numbers)
+    return Outcome(_if(in_source, "not in the decoder", "relative"), numbers)
+
+
+def _effect_of_source_order(bench: Bench) -> float:
+    """Swap the second and the fourth word, which are made different."""
+    source, target = bench.sources[:1].clone(), bench.targets[:1]
+    source[0, 3] = bench.other_source_words(source[:, 1:2])
+    swapped = source[:, [0, 3, 2, 1, 4]]
+    return float(bench.effect(bench.scores(swapped, target), bench.scores(source, target)).max())
+
+
+def _effect_of_place_in_source(bench: Bench) -> float:
+    """Repeat one word more and less often: only its places differ."""
+    word, target = bench.sources[:1, :1], bench.targets[:1]
+    few, many = (bench.scores(word.expand(1, times), target) for times in (3, SOURCE))
+    return float(bench.effect(few, many).max())
+
+
+def _effect_of_place_in_target(bench: Bench) -> float:
+    """Repeat one word: only its places differ."""
+    said = bench.scores(bench.sources[:1], bench.targets[:1, 1:2].expand(1, TARGET))
+    return float(bench.effect(said[:, 1:], said[:, :-1]).max())
+
+
+@experiment(
+    "one word",
+    "Does the model work for one sentence of one word?",
+    fine="yes",
+    wrong="no",
+)
+def one_word(bench: Bench) -> Outcome:
+    """Give the smallest batch that there is."""
+    try:
+        said = bench.scores(bench.sources[:1, :1], bench.targets[:1, :1])
+    except Exception as error:
+        return Outcome("no", {"it raises": f"{type(error).__name__}: {error}"})
+    return Outcome(_if(said.isfinite().all(), "yes", "no"))
+
+
+@experiment(
+    "empty source",
+    "Where do scores become NaN if one source of a batch is nothing but padding?",
+    fine="nowhere | in that sentence | it raises an error",
+    wrong="in others",
+)
+def empty_source(bench: Bench) -> Outcome:
+    """Replace one source by padding."""
+    sources = bench.sources.clone()
+    sources[1] = bench.subject.source_pad
+    try:
+        finite = bench.scores(sources, bench.targets).isfinite().flatten(1).all(dim=1)
+    except Exception as error:
+        return Outcome("it raises an error", {"error": f"{type(error).__name__}: {error}"})
+    if not finite[[0, 2]].all():
+        return Outcome("in others")
+    return Outcome(_if(finite[1], "nowhere", "in that sentence"))
+
+
+def _must_be_steady(bench: Bench) -> None:
+    if not bench.is_steady:
+        raise NotExamined("two calls return different scores, whatever is changed")
+
+
+def _unmoved(bench: Bench, said: Tensor) -> Outcome:
+    _must_be_steady(bench)
+    effect = bench.effect(said, bench.usual_scores)
+    if said.isnan().any() and not bench.usual_scores.isnan().any():
+        return Outcome("NaN", {"share of the positions": float(said.isnan().any(-1).float().mean())})
+    return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
+
+
+def _how_many(moved: Tensor, numbers: dict) -> Outcome:
+    if moved.all():
+        return Outcome("all", numbers)
+    return Outcome(_if(moved.any(), "some", "none"), numbers)
+
+
+def _moved(effect: Tensor) -> dict[str, float]:
+    return {"largest effect": float(effect.max())}
+
+
+def _if(condition: bool | Tensor, yes: str, no: str) -> str:
+    return yes if condition else no

@@ -1,0 +1,266 @@
+"""What the loss counts, and what one training step does."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine.bench import Bench, evaluating
+from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.experiments.gradients import parameter_names
+
+SURE = 30.0
+"""The logit of a token of which a model is sure."""
+TOO_FAR, HARDLY = 0.5, 3e-6
+"""Shares of its size by which a matrix moves in three steps; a warm-up begins low."""
+STEPS = 3
+"""Steps after which weights must have moved: with a warm-up the first may be of size 0."""
+
+
+# The loss
+
+
+def _loss_of(bench: Bench, logits: Tensor, target_out: Tensor) -> float:
+    """Return the subject's loss of scores of the kind that it is used to."""
+    if bench.kind == "probabilities":
+        scores = logits.softmax(-1)
+    else:
+        scores = logits.log_softmax(-1) if bench.kind == "log-probabilities" else logits
+    with evaluating(bench.network), torch.no_grad():
+        value = bench.subject.loss(scores.to(bench.device), target_out.to(bench.device))
+    return float(value)
+
+
+def _logits(bench: Bench, rows: int, length: int) -> Tensor:
+    chance = torch.Generator().manual_seed(3)
+    return torch.randn(rows, length, bench.subject.target_vocab, generator=chance)
+
+
+def _moves(bench: Bench, logits: Tensor, target_out: Tensor, place: tuple[int, int]) -> float:
+    """Return by how much the loss moves with the scores of one position, in its own size."""
+    changed = logits.clone()
+    changed[place] = changed[place].flip(-1) * 3
+    before, after = (_loss_of(bench, each, target_out) for each in (logits, changed))
+    return abs(after - before) / max(abs(before), 1e-9)
+
+
+@experiment(
+    "padding in the loss",
+    "Does the loss count positions of padding?",
+    fine="no",
+    wrong="yes",
+    needs="loss",
+)
+def padding_in_the_loss(bench: Bench) -> Outcome:
+    """Change the scores where padding is wanted."""
+    target_out = bench.right_batch(bench.pairs)[2]
+    moved = _moves(bench, _logits(bench, *target_out.shape), target_out, (1, -1))
+    return Outcome("yes" if moved > 1e-6 else "no", {"share by which the loss moves": moved})
+
+
+@experiment(
+    "words in the loss",
+    "Does the loss count every word, and the end?",
+    fine="yes",
+    wrong="not the end | not all",
+    needs="loss",
+)
+def words_in_the_loss(bench: Bench) -> Outcome:
+    """Change the scores of each position in turn."""
+    target_out = bench.right_batch(bench.pairs)[2][:1]
+    logits = _logits(bench, *target_out.shape)
+    moved = [
+        _moves(bench, logits, target_out, (0, position)) for position in range(len(target_out[0]))
+    ]
+    numbers = {"share by which the loss moves, for each position": moved}
+    counted = [each > 1e-6 for each in moved]
+    if all(counted):
+        return Outcome("yes", numbers)
+    return Outcome("not the end" if all(counted[:-1]) else "not all", numbers)
+
+
+@experiment(
+    "mean",
+    "Over what is the loss a mean?",
+    fine="tokens",
+    wrong="sentences | positions with padding | nothing, it is a sum",
+    needs="loss",
+)
+def mean(bench: Bench) -> Outcome:
+    """Compare the loss of two sentences with the loss of each."""
+    target_out = bench.right_batch(bench.pairs)[2]
+    logits = _logits(bench, *target_out.shape)
+    real = [len(target) + 1 for _, target in bench.pairs]
+    each = [
+        _loss_of(bench, logits[[row], :length], target_out[[row], :length])
+        for row, length in enumerate(real)
+    ]
+    both = _loss_of(bench, logits, target_out)
+    candidates = {
+        "tokens": (each[0] * real[0] + each[1] * real[1]) / sum(real),
+        "sentences": sum(each) / 2,
+        "positions with padding": (each[0] * real[0] + each[1] * real[1]) / target_out.numel(),
+        "nothing, it is a sum": sum(each),
+    }
+    numbers = {"loss of both": both, "of each": each, "words of each": real}
+    close = min(candidates, key=lambda word: abs(candidates[word] - both))
+    if abs(candidates[close] - both) > 0.02 * abs(both):
+        raise NotExamined("the loss of two sentences is no mean of theirs, and no sum")
+    return Outcome(close, numbers)
+
+
+@experiment(
+    "sure and wrong",
+    "Is the loss large where the model is sure of a wrong word?",
+    fine="yes",
+    wrong="no",
+    needs="loss",
+)
+def sure_and_wrong(bench: Bench) -> Outcome:
+    """Give a wrong word a logit of 30."""
+    right, wrong = bench.once(_losses_where_sure)
+    word = "yes" if wrong > 0.4 * SURE else "no"
+    return Outcome(word, {"loss": wrong, "where it is sure and right": right})
+
+
+@experiment(
+    "sure and right",
+    "Is the loss small where the model is sure of the right word?",
+    fine="yes",
+    wrong="no",
+    needs="loss",
+)
+def sure_and_right(bench: Bench) -> Outcome:
+    """Give the right word a logit of 30."""
+    right, wrong = bench.once(_losses_where_sure)
+    word = "yes" if right < 0.5 * abs(wrong) else "no"
+    return Outcome(word, {"loss": right, "where it is sure and wrong": wrong})
+
+
+def _losses_where_sure(bench: Bench) -> tuple[float, float]:
+    """Return the loss where the model is sure of the right words, and of wrong ones."""
+    target_out = bench.right_batch(bench.pairs)[2][:1]
+
+    def loss(words: Tensor) -> float:
+        logits = torch.zeros(*words.shape, bench.subject.target_vocab)
+        return _loss_of(bench, logits.scatter(-1, words[..., None], SURE), target_out)
+
+    return loss(target_out), loss(bench.other_target_words(target_out))
+
+
+# A step
+
+
+def _batch(bench: Bench) -> tuple[Tensor, ...]:
+    return tuple(each.to(bench.device) for each in bench.collate(bench.pairs))
+
+
+@dataclass
+class _Steps:
+    """What three steps did: each weight with its value before, and those that have a gradient."""
+
+    pairs: list[tuple[nn.Parameter, Tensor, Tensor]]
+
+    @property
+    def moved(self) -> list[nn.Parameter]:
+        """The weights that are another after the steps."""
+        return [weight for weight, before, after in self.pairs if not torch.equal(before, after)]
+
+    @property
+    def largest_share(self) -> float:
+        """How far a matrix has moved at most, as a share of its size."""
+        shares = [
+            float((after - before).norm() / before.norm())
+            for _, before, after in self.pairs
+            if before.dim() > 1 and before.norm() > 0
+        ]
+        return max(shares, default=0.0)
+
+
+def _three_steps(bench: Bench) -> _Steps:
+    weights = [*bench.network.parameters()]
+    before = [weight.detach().clone() for weight in weights]
+    with bench.untouched():
+        for _ in range(STEPS):
+            bench.subject.training_step(*_batch(bench))
+        after = [weight.detach().clone() for weight in weights]
+    return _Steps([*zip(weights, before, after, strict=True)])
+
+
+@experiment(
+    "weights that move",
+    "Which weights move in three training steps?",
+    fine="all that have a gradient",
+    wrong="none | some stay still",
+    needs="training_step",
+)
+def weights_that_move(bench: Bench) -> Outcome:
+    """Compare the weights before and after."""
+    steps = bench.once(_three_steps)
+    moved = {id(weight) for weight in steps.moved}
+    reached = bench.once(_reached)
+    still = [w for w, _, _ in steps.pairs if id(w) in reached and id(w) not in moved]
+    numbers = {"weights": len(steps.pairs), "that moved": len(moved)}
+    if not moved:
+        return Outcome("none", numbers)
+    if still:
+        names = parameter_names(bench.network, still)
+        return Outcome("some stay still", numbers | {"they stay still": names})
+    return Outcome("all that have a gradient", numbers)
+
+
+@experiment(
+    "size of a step",
+    "How far do weights move in three training steps?",
+    fine="usual | hardly",
+    wrong="very far",
+    needs="training_step",
+)
+def size_of_a_step(bench: Bench) -> Outcome:
+    """Divide the change of the matrix that moves most by its size."""
+    share = bench.once(_three_steps).largest_share
+    numbers = {"share of its size by which a matrix moved at most": share}
+    if share > TOO_FAR:
+        return Outcome("very far", numbers)
+    return Outcome("hardly" if share < HARDLY else "usual", numbers)
+
+
+def _reached(bench: Bench) -> set[int]:
+    """Return the identities of the weights whose gradient is not 0."""
+    with evaluating(bench.network), torch.enable_grad():
+        source, target_in, target_out = bench.right_batch(bench.pairs)
+        loss = bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
+    weights = [weight for weight in bench.network.parameters() if weight.requires_grad]
+    found = torch.autograd.grad(loss, weights, allow_unused=True)
+    return {
+        id(weight)
+        for weight, gradient in zip(weights, found, strict=True)
+        if gradient is not None and bool(gradient.abs().max() > 1e-6)
+    }
+
+
+@experiment(
+    "old gradients",
+    "Does a step begin without the gradients of the step before?",
+    fine="yes",
+    wrong="no",
+    needs="training_step",
+)
+def old_gradients(bench: Bench) -> Outcome:
+    """Leave a gradient of our own, three times as large as theirs; look for it after the step."""
+    moved = bench.once(_three_steps).moved
+    if not moved:
+        raise NotExamined("no weight moves")
+    weight = max(moved, key=Tensor.numel)
+    with bench.untouched():
+        bench.subject.training_step(*_batch(bench))
+        size = float(weight.grad.norm()) if weight.grad is not None else 0.0
+        left = torch.randn(weight.shape, generator=torch.Generator().manual_seed(4)).to(weight)
+        left *= (3 * size or 1.0) / left.norm()
+        weight.grad = left.clone()
+        bench.subject.training_step(*_batch(bench))
+        found = weight.grad
+        if found is None or not found.any():
+            return Outcome("yes")
+        likeness = float((found * left).sum() / (found.norm() * left.norm()))
+    return Outcome("no" if likeness > 0.7 else "yes", {"likeness of old and new": likeness})

@@ -1,0 +1,140 @@
+"""What is wrong with the text, where pairs are given."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+
+from transformer_course.examine.bench import Bench
+from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.subject import Pair
+
+FEW = 30
+"""Pairs of which nothing can be said."""
+MOST = 20_000
+"""Pairs that are looked at."""
+
+
+def _of_text(name: str, question: str, fine: str, wrong: str, needs: str = "train") -> Callable:
+    return experiment(name, question, fine=fine, wrong=wrong, needs=needs)
+
+
+def _share(flags: Iterable[bool]) -> float:
+    flags = list(flags)
+    return sum(flags) / max(1, len(flags))
+
+
+@_of_text("ids", "Are all ids those of the vocabularies?", fine="yes", wrong="no")
+def ids(bench: Bench) -> Outcome:
+    """Look for ids that no table has a row for."""
+    subject = bench.subject
+    pairs = [*subject.train, *subject.test]
+    largest = {
+        "largest id of a source": max(max(source, default=0) for source, _ in pairs),
+        "of a target": max(max(target, default=0) for _, target in pairs),
+        "ids": [subject.source_vocab, subject.target_vocab],
+    }
+    limits = zip((*largest.values(),)[:2], largest["ids"], strict=True)
+    negative = any(number < 0 for pair in pairs for side in pair for number in side)
+    return Outcome("no" if negative or any(n >= size for n, size in limits) else "yes", largest)
+
+
+@_of_text(
+    "test in train",
+    "Are sources of the test also in the training text?",
+    fine="hardly any",
+    wrong="many",
+    needs="train test",
+)
+def test_in_train(bench: Bench) -> Outcome:
+    """Count them."""
+    known = {tuple(source) for source, _ in bench.subject.train}
+    share = _share(tuple(source) in known for source, _ in bench.subject.test)
+    return Outcome("many" if share > 0.1 else "hardly any", {"share of the test": share})
+
+
+@_of_text(
+    "lines",
+    "Do the lines of source and target belong together?",
+    fine="yes",
+    wrong="no",
+)
+def lines(bench: Bench) -> Outcome:
+    """Ask whether long sources have long targets, more than in shuffled lines."""
+    lengths = [(len(source), len(target)) for source, target in _some(bench)]
+    sources, targets = zip(*lengths, strict=True)
+    seen = _correlation(sources, targets)
+    chance = random.Random(0)
+    shuffled = [_correlation(sources, chance.sample(targets, len(targets))) for _ in range(20)]
+    numbers = {"correlation of lengths": seen, "the highest of 20 shuffles": max(shuffled)}
+    return Outcome("yes" if seen > max(shuffled) else "no", numbers)
+
+
+@_of_text(
+    "copies",
+    "Are targets copies of their sources?",
+    fine="hardly any",
+    wrong="many",
+)
+def copies(bench: Bench) -> Outcome:
+    """Count the pairs whose sides are the same."""
+    share = _share(list(source) == list(target) for source, target in _some(bench))
+    return Outcome("many" if share > 0.1 else "hardly any", {"share of the pairs": share})
+
+
+@_of_text(
+    "unknown words",
+    "How many words of the test are unknown?",
+    fine="few",
+    wrong="many",
+    needs="train test unknown",
+)
+def unknown_words(bench: Bench) -> Outcome:
+    """Compare with the training text."""
+    train, test = (
+        _share(word == bench.subject.unknown for pair in pairs for side in pair for word in side)
+        for pairs in (bench.subject.train, bench.subject.test)
+    )
+    numbers = {"share in the test": test, "in training": train}
+    return Outcome("many" if test > train + 0.15 else "few", numbers)
+
+
+@_of_text(
+    "vocabularies",
+    "Are the ids of the test those of the training text?",
+    fine="yes",
+    wrong="no",
+    needs="train test",
+)
+def vocabularies(bench: Bench) -> Outcome:
+    """Compare how often each id occurs."""
+    sides = []
+    for side in (0, 1):
+        counts = [
+            Counter(word for pair in pairs for word in pair[side])
+            for pairs in (bench.subject.train, bench.subject.test)
+        ]
+        sides.append(_overlap(*counts))
+    numbers = {"overlap of the frequencies, source and target": sides}
+    if len(bench.subject.test) < FEW:
+        raise NotExamined(f"the test has fewer than {FEW} pairs")
+    return Outcome("no" if min(sides) < 0.35 else "yes", numbers)
+
+
+def _overlap(train: Counter, test: Counter) -> float:
+    """Return the mass that two distributions share, from 0 to 1."""
+    sizes = max(1, train.total()), max(1, test.total())
+    return sum(min(train[word] / sizes[0], test[word] / sizes[1]) for word in test)
+
+
+def _some(bench: Bench) -> Sequence[Pair]:
+    pairs = bench.subject.train[:MOST]
+    if len(pairs) < FEW:
+        raise NotExamined(f"the text has fewer than {FEW} pairs")
+    return pairs
+
+
+def _correlation(a: Sequence[int], b: Sequence[int]) -> float:
+    means = sum(a) / len(a), sum(b) / len(b)
+    pairs = [(x - means[0], y - means[1]) for x, y in zip(a, b, strict=True)]
+    sizes = sum(x * x for x, _ in pairs) * sum(y * y for _, y in pairs)
+    return sum(x * y for x, y in pairs) / sizes**0.5 if sizes else 0.0

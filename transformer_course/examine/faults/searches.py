@@ -1,0 +1,162 @@
+"""Searches that begin, go on or end wrongly."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor
+
+from transformer_course.examine import reference
+from transformer_course.examine.patient import Patient
+
+STEPS = 12
+
+
+def _greedy(patient: Patient, following: Callable[[Tensor], Tensor], begin: int | None = None) -> None:
+    """Search by another choice of the next token from scores (batch, target, vocab)."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        said = torch.full((len(source), 1), patient.bos if begin is None else begin)
+        for _ in range(STEPS):
+            said = torch.cat([said, following(scores(source, said))[:, None]], dim=1)
+        return said[:, 1:].tolist()
+
+    patient.greedy = greedy
+
+
+def in_train_mode(patient: Patient) -> None:
+    """Translate with dropout on."""
+    patient.translating = nullcontext
+
+
+def first_position(patient: Patient) -> None:
+    """Take the next token from the scores of the first position."""
+    _greedy(patient, lambda scores: scores[:, 0].argmax(-1))
+
+
+def begins_with_padding(patient: Patient) -> None:
+    """Begin with the padding token."""
+    _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.pad)
+
+
+def begins_with_the_end(patient: Patient) -> None:
+    """Begin with the end token."""
+    _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.eos)
+
+
+def never_ends(patient: Patient) -> None:
+    """Never say the end token."""
+
+    def following(scores: Tensor) -> Tensor:
+        last = scores[:, -1].clone()
+        last[:, patient.eos] = -1e9
+        return last.argmax(-1)
+
+    _greedy(patient, following)
+
+
+def samples(patient: Patient) -> None:
+    """Draw the next token by chance."""
+
+    def following(scores: Tensor) -> Tensor:
+        return torch.multinomial((scores[:, -1] / 2).softmax(-1), 1)[:, 0]
+
+    _greedy(patient, following)
+
+
+def only_the_last_token(patient: Patient) -> None:
+    """Feed in the last token only, without a cache of those before."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        said = torch.full((len(source), 1), patient.bos)
+        for _ in range(STEPS):
+            said = torch.cat([said, scores(source, said[:, -1:])[:, -1].argmax(-1)[:, None]], dim=1)
+        return said[:, 1:].tolist()
+
+    patient.greedy = greedy
+
+
+def stops_with_the_first(patient: Patient) -> None:
+    """Stop the whole batch when one sentence has ended."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        said = torch.full((len(source), 1), patient.bos)
+        for _ in range(STEPS):
+            said = torch.cat([said, scores(source, said)[:, -1].argmax(-1)[:, None]], dim=1)
+            if (said[:, -1] == patient.eos).any():
+                break
+        return said[:, 1:].tolist()
+
+    patient.greedy = greedy
+
+
+def source_without_the_end(patient: Patient) -> None:
+    """Leave the end token of sources away when translating."""
+    patient.source_of = lambda sentences: reference.padded(sentences, patient.pad)
+
+
+def source_backwards(patient: Patient) -> None:
+    """Read sources backwards when translating."""
+    patient.source_of = lambda sentences: reference.padded(
+        [[*sentence[::-1], patient.eos] for sentence in sentences], patient.pad
+    )
+
+
+def source_with_other_ids(patient: Patient) -> None:
+    """Translate with a vocabulary that was made anew."""
+    words = [i for i in range(patient.vocabularies[0]) if i not in patient.special]
+    other = dict(zip(words, [*words[7:], *words[:7]], strict=True))
+    patient.source_of = lambda sentences: reference.padded(
+        [[*(other.get(word, word) for word in s), patient.eos] for s in sentences], patient.pad
+    )
+
+
+def beam_of_one(patient: Patient) -> None:
+    """Keep one beginning only."""
+    _beam(patient, lambda total, value: total + value, width=1)
+
+
+def beam_not_summed(patient: Patient) -> None:
+    """Rank beginnings by the probability of their last token alone."""
+    _beam(patient, lambda total, value: value)
+
+
+def beam_of_the_least_likely(patient: Patient) -> None:
+    """Rank by minus the log-probability: the least likely of what is kept wins."""
+    _beam(patient, lambda total, value: total - value)
+
+
+def beam_of_the_shortest(patient: Patient) -> None:
+    """Take the first beginning that ends, however unlikely it is."""
+    _beam(patient, lambda total, value: total + value, first_ended=True)
+
+
+def _beam(
+    patient: Patient,
+    add: Callable[[float, float], float],
+    width: int = 4,
+    first_ended: bool = False,
+) -> None:
+    def search(sentence: list[int]) -> list[int]:
+        source = patient.source_of([sentence])
+        beams: list[tuple[float, list[int]]] = [(0.0, [patient.bos])]
+        ended: list[tuple[float, list[int]]] = []
+        for _ in range(STEPS):
+            grown = []
+            for total, tokens in beams:
+                said = patient.scores(source, torch.tensor([tokens]))[0, -1].log_softmax(-1)
+                best = said.topk(4)
+                for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True):
+                    grown.append((add(total, value), [*tokens, token]))
+            grown = sorted(grown, reverse=True)[:width]
+            ended += [each for each in grown if each[1][-1] == patient.eos]
+            beams = [each for each in grown if each[1][-1] != patient.eos]
+            if not beams or (first_ended and ended):
+                break
+        return max(ended or beams)[1][1:]
+
+    def beam(sentences: list[list[int]]) -> list[list[int]]:
+        with patient.translating():
+            return [search(sentence) for sentence in sentences]
+
+    patient.beam = beam

@@ -1,0 +1,119 @@
+"""Losses that count what they should not, and steps that go nowhere or too far."""
+
+import copy
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_course.examine.patient import Patient
+
+
+def padding_counted(patient: Patient) -> None:
+    """Count the loss at padding like that at words."""
+    patient.loss = lambda scores, wanted: F.cross_entropy(scores.flatten(0, 1), wanted.flatten())
+
+
+def end_ignored(patient: Patient) -> None:
+    """Leave the end token out of the loss, and count the padding."""
+    patient.loss = lambda scores, wanted: F.cross_entropy(
+        scores.flatten(0, 1), wanted.flatten(), ignore_index=patient.eos
+    )
+
+
+def end_and_padding_ignored(patient: Patient) -> None:
+    """Leave the end token out of the loss as well as the padding."""
+
+    def loss(scores: Tensor, wanted: Tensor) -> Tensor:
+        words = wanted.masked_fill(wanted == patient.eos, patient.pad)
+        return F.cross_entropy(scores.flatten(0, 1), words.flatten(), ignore_index=patient.pad)
+
+    patient.loss = loss
+
+
+def softmax_twice(patient: Patient) -> None:
+    """Apply a softmax to the logits before the cross-entropy, which has its own."""
+    patient.loss = lambda scores, wanted: F.cross_entropy(
+        scores.softmax(dim=-1).flatten(0, 1), wanted.flatten(), ignore_index=patient.pad
+    )
+
+
+def mean_per_sentence(patient: Patient) -> None:
+    """Take the mean of each sentence, then the mean of those."""
+
+    def loss(scores: Tensor, wanted: Tensor) -> Tensor:
+        each = F.cross_entropy(
+            scores.transpose(1, 2), wanted, ignore_index=patient.pad, reduction="none"
+        )
+        return (each.sum(dim=1) / (wanted != patient.pad).sum(dim=1)).mean()
+
+    patient.loss = loss
+
+
+def summed(patient: Patient) -> None:
+    """Add the loss of all tokens up."""
+    patient.loss = lambda scores, wanted: F.cross_entropy(
+        scores.flatten(0, 1), wanted.flatten(), ignore_index=patient.pad, reduction="sum"
+    )
+
+
+def divided_by_padding_too(patient: Patient) -> None:
+    """Divide the sum over words by the number of positions, padding included."""
+
+    def loss(scores: Tensor, wanted: Tensor) -> Tensor:
+        summed = F.cross_entropy(
+            scores.flatten(0, 1), wanted.flatten(), ignore_index=patient.pad, reduction="sum"
+        )
+        return summed / wanted.numel()
+
+    patient.loss = loss
+
+
+def scores_reshaped(patient: Patient) -> None:
+    """Bring the scores to (batch, vocabulary, length) by a view instead of a transpose."""
+    patient.loss = lambda scores, wanted: F.cross_entropy(
+        scores.reshape(scores.shape[0], scores.shape[2], scores.shape[1]),
+        wanted,
+        ignore_index=patient.pad,
+    )
+
+
+def gradients_left(patient: Patient) -> None:
+    """Never set the gradients back to zero."""
+    patient.zeroes = False
+
+
+def nothing_moves(patient: Patient) -> None:
+    """Give the optimiser the weights of a copy of the model."""
+    copied = copy.deepcopy(patient.network)
+    patient.weights = copied.parameters
+
+
+def rate_far_too_high(patient: Patient) -> None:
+    """Take steps a thousand times too large."""
+    patient.rate = 3.0
+
+
+def rate_far_too_low(patient: Patient) -> None:
+    """Take steps a hundred thousand times too small."""
+    patient.rate = 3e-8
+
+
+def uphill(patient: Patient) -> None:
+    """Follow the gradient upwards."""
+    patient.sign = -1.0
+
+
+def encoder_not_trained(patient: Patient) -> None:
+    """Give the optimiser the decoder's weights only."""
+    left_out = {id(weight) for weight in patient.organs.encoder.parameters()}
+    patient.weights = lambda: (w for w in patient.network.parameters() if id(w) not in left_out)
+
+
+def only_matrices_trained(patient: Patient) -> None:
+    """Give the optimiser no biases and no norms."""
+    patient.weights = lambda: (w for w in patient.network.parameters() if w.dim() > 1)
+
+
+def much_weight_decay(patient: Patient) -> None:
+    """Pull all weights towards zero."""
+    patient.weight_decay = 1.0

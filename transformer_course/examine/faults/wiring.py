@@ -1,0 +1,90 @@
+"""Positions, and what passes from the encoder to the decoder."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine.patient import Patient
+
+
+def no_positions_in_decoder(patient: Patient) -> None:
+    """Add no positions to the target."""
+    patient.on_positions("decoder", lambda add, x: x)
+
+
+def no_positions_in_encoder(patient: Patient) -> None:
+    """Add no positions to the source."""
+    patient.on_positions("encoder", lambda add, x: x)
+
+
+def no_positions(patient: Patient) -> None:
+    """Add no positions at all."""
+    no_positions_in_decoder(patient)
+    no_positions_in_encoder(patient)
+
+
+def positions_along_the_batch(patient: Patient) -> None:
+    """Give each sentence a position instead of each token."""
+    for side in ("encoder", "decoder"):
+        patient.on_positions(
+            side, lambda add, x: add(x.transpose(0, 1)).transpose(0, 1)
+        )
+
+
+def source_not_read(patient: Patient) -> None:
+    """Give the decoder a memory of zeros."""
+    patient.on_memory(lambda memory: memory * 0)
+
+
+def only_first_token_of_source(patient: Patient) -> None:
+    """Give the decoder the first vector of the memory in the place of all."""
+    patient.masks["encoder"] = _only_itself
+    patient.on_memory(lambda memory: memory[:, :1].expand_as(memory))
+
+
+def _only_itself(source: Tensor, target: Tensor) -> Tensor:
+    length = source.shape[1]
+    return torch.eye(length, dtype=torch.bool, device=source.device)[None, None]
+
+
+def encoder_detached(patient: Patient) -> None:
+    """Let no gradient pass from the decoder to the encoder."""
+    patient.on_memory(lambda memory: memory.detach())
+
+
+def memory_of_other_sentences(patient: Patient) -> None:
+    """Read each sentence's memory with that of the next sentence of the batch."""
+    patient.on_memory(lambda memory: memory + memory.roll(1, dims=0) * (len(memory) > 1))
+
+
+def layers_in_a_list(patient: Patient) -> None:
+    """Keep the decoder's layers in a Python list, which no module knows of."""
+    module, name = patient.organs.layers["decoder"]
+    layers = [*getattr(module, name)]
+    del module._modules[name]
+    object.__setattr__(module, name, layers)
+
+
+def one_layer_repeated(patient: Patient) -> None:
+    """Let all layers of each stack be one object."""
+    for module, name in patient.organs.layers.values():
+        first, *others = getattr(module, name)
+        setattr(module, name, nn.ModuleList([first, *[first] * len(others)]))
+
+
+def returns_probabilities(patient: Patient) -> None:
+    """End the model with a softmax, which the loss has too."""
+    patient.after_scores.append(lambda scores: scores.softmax(dim=-1))
+
+
+def activation_on_scores(patient: Patient) -> None:
+    """End the model with a ReLU."""
+    patient.after_scores.append(lambda scores: scores.relu())
+
+
+def softmax_over_positions(patient: Patient) -> None:
+    """End the model with a softmax along the sentence."""
+    patient.after_scores.append(lambda scores: scores.log_softmax(dim=1))
+
+

@@ -1,0 +1,304 @@
+"""A subject learns a dozen pairs, then translates them: what several experiments look at."""
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from transformer_course.examine import reference
+from transformer_course.examine.bench import Bench
+from transformer_course.examine.experiment import NotExamined
+from transformer_course.examine.subject import Pair
+
+PAIRS = 12
+LOOK_EVERY = 10
+MOST_STEPS = 1200
+SURE, SURE_AFTER = 0.05, 100
+"""Loss at which, or steps after which, what is known by heart is known well."""
+STUCK = 100
+"""Steps without a lower loss after which nothing more is expected."""
+LONGER = 6
+"""How many tokens a search may say beyond the longest target, before it counts as endless."""
+SHARE_OF_LEARNING = 0.6
+"""Of the time that is left; translating, and what comes after, needs the rest."""
+WIDTH = 4
+BEAMED = 6
+"""Pairs that are translated by a beam too."""
+FORKS = ((9, 0, (3, 3, 3)), (8, 1, (6, 2)), (3, 2, (3,)))
+"""Twenty targets of one source: how many begin with which word, and how they go on.
+
+The likeliest beginning (9 of 20) has three ends, so the likeliest whole (6 of 20) begins otherwise;
+and the end that is surest (3 of 3) belongs to neither.
+"""
+
+
+@dataclass
+class Lesson:
+    """What happened.
+
+    Attributes
+    ----------
+    pairs
+        What was to be learned.
+    curve
+        Loss by step.
+    error
+        What a step raised.
+    by_heart
+        The share of tokens that are right on the batches of the subject's own making.
+    fed
+        The same where the right words are fed in, and the right ones wanted.
+    ours, theirs, alone
+        Translations by a right greedy search and by theirs, all at once and one by one.
+    beam, our_beam
+        Translations by a beam, theirs and a right one.
+    fork
+        One source with twenty targets.
+    fork_theirs, fork_ours, fork_greedy
+        The log-probability of what their beam, a right one and a greedy search say of it.
+    watched
+        What was seen while they translated.
+    """
+
+    pairs: list[Pair]
+    fork: list[Pair]
+    curve: list[float] = field(default_factory=list)
+    error: str = ""
+    by_heart: float = 0.0
+    fed: float = 0.0
+    ours: list[list[int]] = field(default_factory=list)
+    theirs: list[list[int]] | str = ""
+    theirs_as_said: list[list[int]] = field(default_factory=list)
+    alone: list[list[int]] | str = ""
+    beam: list[list[int]] | str = ""
+    our_beam: list[list[int]] = field(default_factory=list)
+    fork_theirs: float = 0.0
+    fork_ours: float = 0.0
+    fork_greedy: float = 0.0
+    watched: "Watched | None" = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether all is right on the subject's own batches."""
+        return self.by_heart > 0.995
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the loss, which is not low yet, has not fallen for long."""
+        before, now = self.curve[-3 * STUCK : -STUCK], self.curve[-STUCK:]
+        return len(before) == 2 * STUCK and min(now) > 0.97 * min(before) and not self.learned
+
+
+def lesson(bench: Bench) -> Lesson:
+    """Teach the subject a dozen pairs in the time that is left; put the network back."""
+    seconds = bench.seconds_left * SHARE_OF_LEARNING
+    record = Lesson(*_pairs(bench))
+    with bench.untouched():
+        torch.manual_seed(0)
+        _teach(bench, record, seconds)
+        if record.error:
+            return record
+        record.fed = _share_right(bench, bench.right_batch(record.pairs))
+        _translate(bench, record)
+        if bench.subject.beam and record.learned:
+            _search_by_beam(bench, record)
+    return record
+
+
+# Pairs
+
+
+def _pairs(bench: Bench) -> tuple[list[Pair], list[Pair]]:
+    """Draw a dozen pairs, and one source with twenty targets.
+
+    Every second source is the one before in reverse, with another target: a model without positions
+    cannot tell them apart. Words are repeated in targets.
+    """
+    chance = random.Random(0)
+    sources, targets = bench.source_words[:40], bench.target_words[:40]
+    if len(sources) < 4 or len(targets) < 7:
+        raise NotExamined("a vocabulary has too few words: give one of at least ten ids")
+    pairs: list[Pair] = []
+    while len(pairs) < PAIRS:
+        source = chance.sample(sources, chance.randint(2, min(5, len(sources))))
+        for each in (source, source[::-1]):
+            target = [chance.choice(targets) for _ in range(chance.randint(2, 5))]
+            pairs.append((each, target[:1] + target))
+    fork = [sources[0]] * 3
+    twenty = [
+        (fork, [targets[first], targets[3 + way]])
+        for _, first, ways in FORKS
+        for way, times in enumerate(ways)
+        for _ in range(times)
+    ]
+    return pairs, twenty
+
+
+# Learning
+
+
+def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
+    taught = record.pairs + (record.fork if bench.subject.beam else [])
+    try:
+        batch = tuple(each.to(bench.device) for each in bench.collate(taught))
+        own = bench.collate(record.pairs)
+        step = bench.subject.training_step or bench.own_steps().step
+        ends, known_for = time.monotonic() + seconds, 0
+        while len(record.curve) < MOST_STEPS and time.monotonic() < ends:
+            bench.network.train()
+            step(*batch)
+            if len(record.curve) % LOOK_EVERY == 0:
+                record.by_heart = _share_right(bench, own)
+            record.curve.append(_loss(bench, own))
+            known_for = known_for + 1 if record.learned else 0
+            if known_for > SURE_AFTER or (known_for and record.curve[-1] < SURE) or record.is_stuck:
+                break
+    except NotExamined:
+        raise
+    except Exception as error:
+        record.error = f"{type(error).__name__}: {error}"
+
+
+def _loss(bench: Bench, batch: Sequence[Tensor]) -> float:
+    return float(bench.right_loss(bench.scores(*batch[:2]), batch[2]))
+
+
+def _share_right(bench: Bench, batch: Sequence[Tensor]) -> float:
+    """Return at which share of the tokens the likeliest is the wanted one."""
+    source, target_in, target_out = batch
+    counted = target_out != bench.subject.pad
+    said = bench.scores(source, target_in).argmax(-1)
+    return float((said == target_out)[counted].float().mean()) if counted.any() else 0.0
+
+
+# Translating
+
+
+def _translate(bench: Bench, record: Lesson) -> None:
+    sources = [list(source) for source, _ in record.pairs]
+    steps = max(len(target) for _, target in record.pairs) + LONGER
+    record.ours = bench.greedy(bench.right_batch(record.pairs)[0], steps)
+    if bench.subject.translate is None:
+        return
+    with watching(bench) as record.watched:
+        said = _said(bench, bench.subject.translate, sources)
+    record.theirs_as_said = said if isinstance(said, list) else []
+    record.theirs = _up_to_the_end(bench, said)
+    alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
+    errors = [each for each in alone if isinstance(each, str)]
+    record.alone = errors[0] if errors else _up_to_the_end(bench, [each[0] for each in alone])
+
+
+def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[list[int]] | str:
+    """Return what a search of theirs says; a sentence if it cannot be used."""
+    bench.network.train()  # as it is between two training steps
+    try:
+        said = translate(sources)
+        rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
+    except Exception as error:
+        return f"it raises {type(error).__name__}: {error}"
+    if len(rows) != len(sources):
+        return f"it returns {len(rows)} translations of {len(sources)} sentences"
+    return rows
+
+
+def _up_to_the_end(bench: Bench, rows: list[list[int]] | str) -> list[list[int]] | str:
+    if isinstance(rows, str):
+        return rows
+    subject = bench.subject
+    return [
+        reference.up_to(row[1:] if row[:1] == [subject.bos] else row, subject.eos) for row in rows
+    ]
+
+
+def _search_by_beam(bench: Bench, record: Lesson) -> None:
+    """Let both beams look for the likeliest translation of the source with twenty targets."""
+    subject = bench.subject
+    (source, _), *_ = record.fork
+    ids = bench.right_batch(record.fork[:1])[0]
+    said = _said(bench, subject.beam, [list(source)])
+    ours = _our_beam(bench, ids, 2 + LONGER)
+    (greedy,) = bench.greedy(ids, 2 + LONGER)
+    record.fork_ours, record.fork_greedy = (_likelihood(bench, ids, t) for t in (ours, greedy))
+    if not isinstance(said, str):
+        (row,) = _up_to_the_end(bench, said)
+        record.fork_theirs = _likelihood(bench, ids, row)
+    pairs = record.pairs[:BEAMED]
+    sources = [list(source) for source, _ in pairs]
+    record.beam = _up_to_the_end(bench, _said(bench, subject.beam, sources))
+    steps = max(len(target) for _, target in pairs) + LONGER
+    record.our_beam = [
+        _our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs
+    ]
+
+
+def _our_beam(bench: Bench, source: Tensor, steps: int) -> list[int]:
+    subject = bench.subject
+    return reference.beam_search(
+        bench.scores, source, subject.bos, subject.eos, steps, WIDTH, bench.kind
+    )
+
+
+def _likelihood(bench: Bench, source: Tensor, said: list[int]) -> float:
+    """Return the log-probability of a translation."""
+    subject = bench.subject
+    known = [token for token in said if 0 <= token < subject.target_vocab]
+    fed = torch.tensor([[subject.bos, *known]])
+    log_p = reference.log_probabilities(bench.scores(source, fed), bench.kind)[0]
+    wanted = torch.tensor([*known, subject.eos])
+    return float(log_p[torch.arange(len(wanted)), wanted].sum())
+
+
+# Watching
+
+
+@dataclass
+class Watched:
+    """What was seen while a subject translated.
+
+    Attributes
+    ----------
+    trained
+        Whether a module was in train mode while it was called.
+    looked_up
+        The ids that were looked up in tables of vectors, in the order of the calls.
+    """
+
+    trained: bool = False
+    looked_up: list[Tensor] = field(default_factory=list)
+
+
+class _LookUps(TorchFunctionMode):
+    """Keeps the ids of every look-up."""
+
+    def __init__(self, watched: Watched) -> None:
+        super().__init__()
+        self.watched = watched
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+        ids = args[0] if args else None
+        if function is torch.nn.functional.embedding and isinstance(ids, Tensor):
+            self.watched.looked_up.append(ids.detach().cpu().clone())
+        return function(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def watching(bench: Bench) -> Iterator[Watched]:
+    """Note the mode in which modules are called, and what they look up."""
+    watched = Watched()
+
+    def note(module: torch.nn.Module, inputs: object) -> None:
+        watched.trained |= module.training
+
+    hooks = [module.register_forward_pre_hook(note) for module in bench.network.modules()]
+    try:
+        with _LookUps(watched):
+            yield watched
+    finally:
+        for hook in hooks:
+            hook.remove()

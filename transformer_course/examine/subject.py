@@ -1,0 +1,103 @@
+"""A model that somebody wrote, and what belongs to it: what an examination is given."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from transformer_course.checks import check_whole
+
+Pair = tuple[Sequence[int], Sequence[int]]
+"""A source and its target as ids, without padding, begin and end."""
+SMALLEST = 3
+"""Ids of a vocabulary: padding and two more, so that one token can be changed into another."""
+
+
+@dataclass
+class Subject:
+    """An encoder-decoder to examine; what is optional and given is examined too.
+
+    In all tensors the batch comes first. Ids are of type ``int64``.
+
+    Attributes
+    ----------
+    network
+        The model.
+    source_vocab, target_vocab
+        How many ids its two languages have.
+    pad, bos, eos
+        The ids of padding, of the token that the decoder starts with, and of the end. Some models
+        start with the padding token, or with the end token.
+    source_pad
+        The id of padding in sources, if it is another one.
+    scores
+        From source ids (batch, source) and target ids (batch, target), what the model says of the
+        next token at each position: (batch, target, target_vocab), as logits, log-probabilities or
+        probabilities. By default ``network(source, target)``.
+    collate
+        From a list of pairs, the tensors source, target in and target out of a batch.
+    loss
+        From scores and target out, the number to minimise.
+    training_step
+        From source, target in and target out, one step of training: the weights are changed, and
+        the loss is returned.
+    translate
+        From sources, as lists of ids without padding and end, their translations as lists of ids;
+        with all that belongs to it, such as ``network.eval()``.
+    beam
+        The same, by a search with a beam.
+    train, test
+        Pairs of the texts, if they are to be examined.
+    unknown
+        The id of unknown words.
+    """
+
+    network: nn.Module
+    _: KW_ONLY
+    source_vocab: int
+    target_vocab: int
+    pad: int
+    bos: int
+    eos: int
+    source_pad: int | None = None
+    scores: Callable[[Tensor, Tensor], Tensor] | None = None
+    collate: Callable[[list[Pair]], tuple[Tensor, Tensor, Tensor]] | None = None
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None
+    training_step: Callable[[Tensor, Tensor, Tensor], Any] | None = None
+    translate: Callable[[list[list[int]]], Any] | None = None
+    beam: Callable[[list[list[int]]], Any] | None = None
+    train: Sequence[Pair] = ()
+    test: Sequence[Pair] = ()
+    unknown: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.network, nn.Module):
+            raise ValueError(
+                f"network must be a torch.nn.Module; got {type(self.network).__name__}."
+            )
+        if self.source_pad is None:
+            self.source_pad = self.pad
+        self._check_ids()
+        for name in ("scores", "collate", "loss", "training_step", "translate", "beam"):
+            given = getattr(self, name)
+            if given is not None and not callable(given):
+                raise ValueError(f"{name} must be a function; got {type(given).__name__}.")
+        if self.scores is None:
+            self.scores = self.network
+
+    def _check_ids(self) -> None:
+        for name in ("source_vocab", "target_vocab"):
+            size = getattr(self, name)
+            check_whole(name, size)
+            if size < SMALLEST:
+                raise ValueError(f"{name} must be at least {SMALLEST}; got {size}.")
+        ids = {"pad": self.pad, "bos": self.bos, "eos": self.eos, "unknown": self.unknown}
+        for name, number in ids.items():
+            self._check_id(name, number, self.target_vocab)
+        self._check_id("source_pad", self.source_pad, self.source_vocab)
+
+    @staticmethod
+    def _check_id(name: str, number: int | None, size: int) -> None:
+        if number is not None and not 0 <= number < size:
+            raise ValueError(f"{name} must be an id from 0 to {size - 1}; got {number}.")
