@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from transformer_course.checker.agreement import in_common
 from transformer_course.checker.comparison import parts_of
 from transformer_course.checker.mistakes import Catalogue, Mistake, Several
 from transformer_course.checker.outcomes import Outcome, same_behaviour
@@ -124,13 +125,12 @@ def _everywhere(
 
 
 def _in_common(fitting: Sequence[Several]) -> Diagnosis | None:
-    """Return the only one, or what all share: what cannot be told apart is not guessed."""
-    if len(fitting) == 1:
-        return Diagnosis(fitting[0].mistakes)
-    if fitting and len(fitting) < FITTING:
-        shared = set.intersection(*(set(several.mistakes) for several in fitting))
-        if shared:
-            return Diagnosis(tuple(shared), "It is not the only mistake.")
+    """Return the only one, or what all share."""
+    if not fitting or len(fitting) == FITTING:
+        return None
+    if shared := in_common([several.mistakes for several in fitting]):
+        remark = "" if len(fitting) == 1 else "It is not the only mistake."
+        return Diagnosis(tuple(shared), remark)
     return None
 
 

@@ -44,6 +44,8 @@ class Experiment:
         All the words that there are, each with whether a right model may have it.
     needs
         What of a subject has to be given.
+    follows
+        Whether its outcome follows from much else, such as how fast a model learns.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Experiment:
     outcomes: dict[str, bool]
     run: Callable[["Bench"], Outcome]
     needs: tuple[str, ...] = ()
+    follows: bool = False
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -63,14 +66,16 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 
 def experiment(
-    name: str, question: str, *, fine: str, wrong: str, needs: str = ""
+    name: str, question: str, *, fine: str, wrong: str, needs: str = "", follows: bool = False
 ) -> Callable[[Callable[["Bench"], Outcome]], Callable[["Bench"], Outcome]]:
     """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars."""
 
     def add(run: Callable[["Bench"], Outcome]) -> Callable[["Bench"], Outcome]:
         outcomes = {word.strip(): True for word in fine.split("|")}
         outcomes |= {word.strip(): False for word in wrong.split("|") if word.strip()}
-        EXPERIMENTS[name] = Experiment(name, question, outcomes, run, tuple(needs.split()))
+        EXPERIMENTS[name] = Experiment(
+            name, question, outcomes, run, tuple(needs.split()), follows
+        )
         return run
 
     return add

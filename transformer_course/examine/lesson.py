@@ -19,7 +19,10 @@ PAIRS = 12
 LOOK_EVERY = 10
 MOST_STEPS = 1200
 SURE, SURE_AFTER = 0.05, 100
-"""Loss at which, or steps after which, what is known by heart is known well."""
+"""Loss at which, or steps after which, what is known by heart is known well.
+
+A source with twenty targets takes the steps: its loss never gets low.
+"""
 STUCK = 100
 """Steps without a lower loss after which nothing more is expected."""
 LONGER = 6
@@ -29,11 +32,11 @@ SHARE_OF_LEARNING = 0.6
 WIDTH = 4
 BEAMED = 6
 """Pairs that are translated by a beam too."""
-FORKS = ((9, 0, (3, 3, 3)), (8, 1, (6, 2)), (3, 2, (3,)))
-"""Twenty targets of one source: how many begin with which word, and how they go on.
+FORKS = ((0, (4, 3, 3)), (1, (6, 1)), (2, (3,)))
+"""Twenty targets of one source: with which word they begin, and how many go on in which way.
 
-The likeliest beginning (9 of 20) has three ends, so the likeliest whole (6 of 20) begins otherwise;
-and the end that is surest (3 of 3) belongs to neither.
+The likeliest beginning (10 of 20) has three ends, so the likeliest whole (6 of 20) begins
+otherwise; and the end that is surest (3 of 3) belongs to neither.
 """
 
 
@@ -61,8 +64,10 @@ class Lesson:
         One source with twenty targets.
     fork_theirs, fork_ours, fork_greedy
         The log-probability of what their beam, a right one and a greedy search say of it.
-    watched
-        What was seen while they translated.
+    said, again
+        All that their search returned, and what it returned when it was asked once more.
+    watched, watched_ours
+        What was seen while they translated, and when the right words were fed in.
     """
 
     pairs: list[Pair]
@@ -73,7 +78,8 @@ class Lesson:
     fed: float = 0.0
     ours: list[list[int]] = field(default_factory=list)
     theirs: list[list[int]] | str = ""
-    theirs_as_said: list[list[int]] = field(default_factory=list)
+    said: list[list[int]] | str = ""
+    again: list[list[int]] | str = ""
     alone: list[list[int]] | str = ""
     beam: list[list[int]] | str = ""
     our_beam: list[list[int]] = field(default_factory=list)
@@ -81,6 +87,7 @@ class Lesson:
     fork_ours: float = 0.0
     fork_greedy: float = 0.0
     watched: "Watched | None" = None
+    watched_ours: "Watched | None" = None
 
     @property
     def learned(self) -> bool:
@@ -132,7 +139,7 @@ def _pairs(bench: Bench) -> tuple[list[Pair], list[Pair]]:
     fork = [sources[0]] * 3
     twenty = [
         (fork, [targets[first], targets[3 + way]])
-        for _, first, ways in FORKS
+        for first, ways in FORKS
         for way, times in enumerate(ways)
         for _ in range(times)
     ]
@@ -155,8 +162,10 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
             if len(record.curve) % LOOK_EVERY == 0:
                 record.by_heart = _share_right(bench, own)
             record.curve.append(_loss(bench, own))
-            known_for = known_for + 1 if record.learned else 0
-            if known_for > SURE_AFTER or (known_for and record.curve[-1] < SURE) or record.is_stuck:
+            known_for += record.learned
+            is_sure = known_for and record.curve[-1] < SURE and not bench.subject.beam
+            knows_well = is_sure or (known_for > SURE_AFTER and record.learned)
+            if knows_well or (not known_for and record.is_stuck):
                 break
     except NotExamined:
         raise
@@ -185,9 +194,12 @@ def _translate(bench: Bench, record: Lesson) -> None:
     record.ours = bench.greedy(bench.right_batch(record.pairs)[0], steps)
     if bench.subject.translate is None:
         return
+    with watching(bench) as record.watched_ours:
+        bench.scores(*bench.right_batch(record.pairs)[:2])
     with watching(bench) as record.watched:
         said = _said(bench, bench.subject.translate, sources)
-    record.theirs_as_said = said if isinstance(said, list) else []
+    record.again = _said(bench, bench.subject.translate, sources)
+    record.said = said
     record.theirs = _up_to_the_end(bench, said)
     alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
     errors = [each for each in alone if isinstance(each, str)]
@@ -266,11 +278,12 @@ class Watched:
     trained
         Whether a module was in train mode while it was called.
     looked_up
-        The ids that were looked up in tables of vectors, in the order of the calls.
+        The ids that were looked up in tables of vectors, in the order of the calls, and a number
+        for the table.
     """
 
     trained: bool = False
-    looked_up: list[Tensor] = field(default_factory=list)
+    looked_up: list[tuple[Tensor, int]] = field(default_factory=list)
 
 
 class _LookUps(TorchFunctionMode):
@@ -281,9 +294,9 @@ class _LookUps(TorchFunctionMode):
         self.watched = watched
 
     def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
-        ids = args[0] if args else None
-        if function is torch.nn.functional.embedding and isinstance(ids, Tensor):
-            self.watched.looked_up.append(ids.detach().cpu().clone())
+        if function is torch.nn.functional.embedding and len(args) > 1:
+            ids, table = args[:2]
+            self.watched.looked_up.append((ids.detach().cpu().clone(), table.data_ptr()))
         return function(*args, **(kwargs or {}))
 
 
@@ -295,6 +308,7 @@ def watching(bench: Bench) -> Iterator[Watched]:
     def note(module: torch.nn.Module, inputs: object) -> None:
         watched.trained |= module.training
 
+    # Not the mode of the network as a whole: what counts is what is called.
     hooks = [module.register_forward_pre_hook(note) for module in bench.network.modules()]
     try:
         with _LookUps(watched):

@@ -83,10 +83,8 @@ class Patient:
         self.after_scores: list[Callable[[Tensor], Tensor]] = []
         self.weights: Callable[[], Any] = lambda: self.network.parameters()
         self.rate = 3e-3
-        self.weight_decay = 0.0
         self.zeroes = self.updates = True
         self.sign = 1.0
-        self.shuffles_test: Callable[[list[Pair]], list[Pair]] = lambda pairs: pairs
         self.train, self.test = _texts(vocabularies, self.special)
 
     @property
@@ -119,9 +117,7 @@ class Patient:
     def make_step(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return what takes a right step; its optimiser is made at once."""
         weights = [weight for weight in self.weights() if weight.requires_grad]
-        optimizer = torch.optim.Adam(
-            weights, self.rate, betas=(0.9, 0.98), weight_decay=self.weight_decay
-        )
+        optimizer = torch.optim.Adam(weights, self.rate, betas=(0.9, 0.98))
 
         def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
             self.network.train()

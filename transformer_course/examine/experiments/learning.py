@@ -18,6 +18,7 @@ ALMOST = 0.9
     "Does it learn a dozen pairs?",
     fine="by heart | it is still learning",
     wrong="it is stuck | not at all | it diverges | a step raises an error",
+    follows=True,
 )
 def learning(bench: Bench) -> Outcome:
     """Train on one batch until every token is right, or the time is over."""
@@ -51,6 +52,7 @@ def _learned(bench: Bench) -> Lesson:
     "Where the right words are fed in, does it say the right next ones?",
     fine="yes",
     wrong="no",
+    follows=True,
 )
 def fed_the_right_words(bench: Bench) -> Outcome:
     """Give it right batches of the pairs that it knows by heart."""
@@ -63,6 +65,7 @@ def fed_the_right_words(bench: Bench) -> Outcome:
     "Where its own words are fed in, one by one, does it say the right sentence?",
     fine="yes",
     wrong="one word for ever | all sentences alike | it does not end | no",
+    follows=True,
 )
 def fed_its_own_words(bench: Bench) -> Outcome:
     """Translate the pairs by a right greedy search."""
@@ -89,8 +92,29 @@ def _judged(bench: Bench, said: list[list[int]], pairs: Sequence) -> Outcome:
     return Outcome("no", numbers)
 
 
-def _of_translate(name: str, question: str, fine: str, wrong: str) -> Callable:
-    return experiment(name, question, fine=fine, wrong=wrong, needs="translate")
+def _beside_ours(bench: Bench, theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
+    """Say how a search of theirs differs from a right one on the same weights."""
+    wrong = [(t, o) for t, o in zip(theirs, ours, strict=True) if t != o]
+    numbers = {"sentences that differ": len(wrong), "of": len(ours)}
+    if not wrong:
+        return Outcome("yes", numbers)
+    numbers |= {"theirs": wrong[0][0], "a right one": wrong[0][1]}
+    if all(t == o[: len(t)] for t, o in wrong):
+        return Outcome("it is cut short", numbers)
+    judged = _judged(bench, theirs, [(None, said) for said in ours])
+    if judged.word in ("yes", "no"):
+        first_is_right = all(t[:1] == o[:1] for t, o in wrong)
+        word = "only the first word is right" if first_is_right else "no"
+        return Outcome(word, numbers)
+    return Outcome(judged.word, numbers)
+
+
+def _of_translate(
+    name: str, question: str, fine: str, wrong: str, follows: bool = False
+) -> Callable:
+    return experiment(
+        name, question, fine=fine, wrong=wrong, needs="translate", follows=follows
+    )
 
 
 def _theirs(bench: Bench) -> list[list[int]]:
@@ -104,7 +128,9 @@ def _theirs(bench: Bench) -> list[list[int]]:
     "their translation",
     "Does their search say what a right one says?",
     fine="yes",
-    wrong="one word for ever | all sentences alike | it does not end | no | it raises an error",
+    wrong="one word for ever | all sentences alike | it does not end | it is cut short | "
+    "only the first word is right | no | it raises an error",
+    follows=True,
 )
 def their_translation(bench: Bench) -> Outcome:
     """Compare with a right greedy search on the same weights."""
@@ -113,8 +139,7 @@ def their_translation(bench: Bench) -> Outcome:
         return Outcome("it raises an error", {"error": record.theirs})
     if record.theirs == record.ours:
         return Outcome("yes", {"the first": record.theirs[0]})
-    judged = _judged(bench, record.theirs, [(None, said) for said in record.ours])
-    return Outcome(judged.word, judged.numbers)
+    return _beside_ours(bench, record.theirs, record.ours)
 
 
 @_of_translate(
@@ -134,6 +159,7 @@ def mode(bench: Bench) -> Outcome:
     "Is a sentence translated alone as in a batch?",
     fine="yes",
     wrong="no",
+    follows=True,
 )
 def alone(bench: Bench) -> Outcome:
     """Translate all at once, and one by one."""
@@ -146,6 +172,20 @@ def alone(bench: Bench) -> Outcome:
 
 
 @_of_translate(
+    "twice",
+    "Is a sentence translated alike when it is asked for twice?",
+    fine="yes",
+    wrong="no",
+    follows=True,
+)
+def twice(bench: Bench) -> Outcome:
+    """Ask again."""
+    _theirs(bench)
+    record = bench.once(lesson)
+    return Outcome("yes" if record.said == record.again else "no")
+
+
+@_of_translate(
     "first token",
     "With which token does their search begin?",
     fine="the begin token",
@@ -154,11 +194,30 @@ def alone(bench: Bench) -> Outcome:
 def first_token(bench: Bench) -> Outcome:
     """Look at what is looked up first after the source."""
     _theirs(bench)
-    subject, fed = bench.subject, _fed_to_the_decoder(bench)
-    first = int(fed[0].flatten()[0])
-    numbers = {"first ids": fed[0][0].tolist()[:8], "begin": subject.bos}
+    subject, (fed, *_) = bench.subject, bench.once(_fed_to_the_decoder)
+    numbers = {"first ids": fed[0].tolist()[:8], "begin": subject.bos}
     words = {subject.eos: "the end token", subject.pad: "padding", subject.bos: "the begin token"}
-    return Outcome(words.get(first, "another"), numbers)
+    return Outcome(words.get(int(fed[0, 0]), "another"), numbers)
+
+
+@_of_translate(
+    "fed by their search",
+    "What does their search feed to the decoder at each step?",
+    fine="all that was said | a few tokens",
+    wrong="nothing new",
+)
+def fed_by_their_search(bench: Bench) -> Outcome:
+    """Look at what is looked up."""
+    _theirs(bench)
+    fed = bench.once(_fed_to_the_decoder)
+    lengths = [each.shape[1] for each in fed]
+    numbers = {"lengths": lengths[:8]}
+    if len(lengths) < 4:
+        raise NotExamined("it takes few steps")
+    if max(lengths) > 2:
+        return Outcome("all that was said", numbers)
+    new = {tuple(each[:, -1].tolist()) for each in fed}
+    return Outcome("a few tokens" if len(new) > 1 else "nothing new", numbers)
 
 
 @_of_translate(
@@ -170,58 +229,62 @@ def first_token(bench: Bench) -> Outcome:
 def source_in_translating(bench: Bench) -> Outcome:
     """Compare what is looked up."""
     _theirs(bench)
-    seen = _sources_looked_up(bench)
+    pad, eos = bench.subject.source_pad, bench.subject.eos
+    seen, *_ = bench.once(_sources_looked_up)
     wanted = bench.collate(bench.once(lesson).pairs)[0]
-    numbers = {"in translating": _row(bench, seen[0]), "in training": _row(bench, wanted[0])}
-    in_translating, in_training = numbers["in translating"], numbers["in training"]
-    if in_translating == in_training:
+    said, taught = (_without_padding(ids[0].tolist(), pad) for ids in (seen, wanted))
+    numbers = {"in translating": said, "in training": taught}
+    if said == taught:
         return Outcome("yes", numbers)
-    eos = bench.subject.eos
-    if [*in_translating, eos] == in_training:
+    if [*said, eos] == taught:
         return Outcome("without the end", numbers)
-    if in_translating == [*in_training, eos]:
+    if said == [*taught, eos]:
         return Outcome("with an end", numbers)
-    said, taught = ([i for i in row if i != eos] for row in (in_translating, in_training))
-    return Outcome("backwards" if said == taught[::-1] else "no", numbers)
+    words = [[i for i in row if i != eos] for row in (said, taught)]
+    return Outcome("backwards" if words[0] == words[1][::-1] else "no", numbers)
 
 
-def _row(bench: Bench, ids: Tensor) -> list[int]:
-    row = ids.tolist()
-    while len(row) > 1 and row[-1] == bench.subject.source_pad:
-        row.pop()
+def _without_padding(row: list[int], pad: int) -> list[int]:
+    while len(row) > 1 and row[-1] == pad:
+        row = row[:-1]
     return row
 
 
-def _is_source(bench: Bench, ids: Tensor) -> bool:
-    """Whether looked-up ids are the sources: the words of the first are in its row."""
-    words = list(bench.once(lesson).pairs[0][0])
-    if ids.dim() != 2:
-        return False
-    row = ids[0].tolist()
-    return any(row[i : i + len(words)] in (words, words[::-1]) for i in range(len(row)))
+def _tables(bench: Bench) -> tuple[int, int]:
+    """Return the tables in which source and target are looked up."""
+    source, target_in, _ = bench.right_batch(bench.once(lesson).pairs)
+    looked_up = bench.once(lesson).watched_ours.looked_up
+    found = [
+        next((table for ids, table in looked_up if torch.equal(ids, wanted)), None)
+        for wanted in (source, target_in)
+    ]
+    if None in found:
+        raise NotExamined("words are not looked up in a table")
+    return found[0], found[1]
 
 
-def _sources_looked_up(bench: Bench) -> Tensor:
-    for ids in bench.once(lesson).watched.looked_up:
-        if _is_source(bench, ids):
-            return ids
-    raise NotExamined("the source is not looked up in a table")
+def _sources_looked_up(bench: Bench) -> list[Tensor]:
+    table, _ = bench.once(_tables)
+    found = [ids for ids, where in bench.once(lesson).watched.looked_up if where == table]
+    if not found or found[0].dim() != 2:
+        raise NotExamined("the source is not looked up in a table")
+    return found
 
 
 def _fed_to_the_decoder(bench: Bench) -> list[Tensor]:
-    looked_up = bench.once(lesson).watched.looked_up
-    places = torch.arange(500)
-    fed = [
-        ids
-        for ids in looked_up
-        if ids.dim() == 2
-        and not _is_source(bench, ids)
-        and not torch.equal(ids[0].cpu(), places[: ids.shape[1]])  # a table of positions
-    ]
-    begins = next((n for n, ids in enumerate(looked_up) if _is_source(bench, ids)), None)
-    if begins is None or not fed:
-        raise NotExamined("its input is not looked up in a table")
-    return fed
+    """Return what was looked up for the decoder, call by call.
+
+    Where source and target share a table, the source is what is looked up first, and is known by it
+    if it is encoded again at every step.
+    """
+    tables = bench.once(_tables)
+    found = [ids for ids, where in bench.once(lesson).watched.looked_up if where == tables[1]]
+    if tables[0] == tables[1]:
+        source = bench.once(_sources_looked_up)[0]
+        found = [ids for ids in found if not torch.equal(ids, source)]
+    if not found or any(ids.dim() != 2 for ids in found):
+        raise NotExamined("the decoder's input is not looked up in a table")
+    return found
 
 
 @experiment(
@@ -230,6 +293,7 @@ def _fed_to_the_decoder(bench: Bench) -> list[Tensor]:
     fine="yes",
     wrong="it finds what greedy finds | it finds something less likely | it raises an error",
     needs="beam",
+    follows=True,
 )
 def beam(bench: Bench) -> Outcome:
     """Teach a source that has twenty targets, of which the likeliest begins unlikely."""
@@ -251,14 +315,14 @@ def beam(bench: Bench) -> Outcome:
     "beam on the pairs",
     "Does their beam say the dozen pairs that it knows by heart?",
     fine="yes",
-    wrong="one word for ever | all sentences alike | it does not end | no",
+    wrong="one word for ever | all sentences alike | it does not end | it is cut short | "
+    "only the first word is right | no",
     needs="beam",
+    follows=True,
 )
 def beam_on_the_pairs(bench: Bench) -> Outcome:
     """Translate them by their beam."""
     record = _learned(bench)
     if isinstance(record.beam, str):
         raise NotExamined(record.beam)
-    if record.beam == record.our_beam:
-        return Outcome("yes")
-    return _judged(bench, record.beam, [(None, said) for said in record.our_beam])
+    return _beside_ours(bench, record.beam, record.our_beam)

@@ -13,6 +13,8 @@ SURE = 30.0
 """The logit of a token of which a model is sure."""
 TOO_FAR, HARDLY = 0.5, 3e-6
 """Shares of its size by which a matrix moves in three steps; a warm-up begins low."""
+ACROSS = 0.05
+"""Cosine of a change and a gradient below which neither helps the other."""
 STEPS = 3
 """Steps after which weights must have moved: with a warm-up the first may be of size 0."""
 
@@ -225,18 +227,46 @@ def size_of_a_step(bench: Bench) -> Outcome:
     return Outcome("hardly" if share < HARDLY else "usual", numbers)
 
 
-def _reached(bench: Bench) -> set[int]:
-    """Return the identities of the weights whose gradient is not 0."""
+@experiment(
+    "direction of a step",
+    "Do weights move against the gradient of the loss?",
+    fine="downhill | across",
+    wrong="uphill",
+    needs="training_step",
+)
+def direction_of_a_step(bench: Bench) -> Outcome:
+    """Compare what three steps changed with a gradient of ours."""
+    steps, gradients = bench.once(_three_steps), bench.once(_right_gradients)
+    if not steps.moved:
+        raise NotExamined("no weight moves")
+    along = sizes = other = 0.0
+    for weight, before, after in steps.pairs:
+        if (gradient := gradients.get(id(weight))) is not None:
+            along += float(((after - before) * gradient).sum())
+            sizes += float((after - before).square().sum())
+            other += float(gradient.square().sum())
+    cosine = along / max((sizes * other) ** 0.5, 1e-30)
+    numbers = {"cosine of change and gradient": cosine}
+    if abs(cosine) < ACROSS:
+        return Outcome("across", numbers)
+    return Outcome("uphill" if cosine > 0 else "downhill", numbers)
+
+
+def _right_gradients(bench: Bench) -> dict[int, Tensor]:
+    """Return our gradient for each weight that has one, by the weight's identity."""
     with evaluating(bench.network), torch.enable_grad():
         source, target_in, target_out = bench.right_batch(bench.pairs)
         loss = bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
     weights = [weight for weight in bench.network.parameters() if weight.requires_grad]
     found = torch.autograd.grad(loss, weights, allow_unused=True)
-    return {
-        id(weight)
-        for weight, gradient in zip(weights, found, strict=True)
-        if gradient is not None and bool(gradient.abs().max() > 1e-6)
-    }
+    pairs = zip(weights, found, strict=True)
+    return {id(weight): gradient for weight, gradient in pairs if gradient is not None}
+
+
+def _reached(bench: Bench) -> set[int]:
+    """Return the identities of the weights whose gradient is not 0."""
+    found = bench.once(_right_gradients)
+    return {key for key, gradient in found.items() if bool(gradient.abs().max() > 1e-6)}
 
 
 @experiment(

@@ -34,6 +34,17 @@ def first_position(patient: Patient) -> None:
     _greedy(patient, lambda scores: scores[:, 0].argmax(-1))
 
 
+def feeds_the_begin_token_only(patient: Patient) -> None:
+    """Never feed in what was said."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        begin = torch.full((len(source), 1), patient.bos)
+        said = [scores(source, begin)[:, -1].argmax(-1) for _ in range(STEPS)]
+        return torch.stack(said, dim=1).tolist()
+
+    patient.greedy = greedy
+
+
 def begins_with_padding(patient: Patient) -> None:
     """Begin with the padding token."""
     _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.pad)
@@ -66,14 +77,30 @@ def samples(patient: Patient) -> None:
 
 def only_the_last_token(patient: Patient) -> None:
     """Feed in the last token only, without a cache of those before."""
+    _last_tokens(patient, 1)
 
+
+def cache_of_the_last_two(patient: Patient) -> None:
+    """Do what a cache does that forgets all but two tokens, and counts positions from 0 again."""
+    _last_tokens(patient, 2)
+
+
+def _last_tokens(patient: Patient, kept: int) -> None:
     def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
         said = torch.full((len(source), 1), patient.bos)
         for _ in range(STEPS):
-            said = torch.cat([said, scores(source, said[:, -1:])[:, -1].argmax(-1)[:, None]], dim=1)
+            last = scores(source, said[:, -kept:])[:, -1].argmax(-1)
+            said = torch.cat([said, last[:, None]], dim=1)
         return said[:, 1:].tolist()
 
     patient.greedy = greedy
+
+
+def stops_too_early(patient: Patient) -> None:
+    """Take two steps only."""
+    patient.greedy = lambda scores, source: reference.greedy(
+        scores, source, patient.bos, patient.eos, 2
+    )
 
 
 def stops_with_the_first(patient: Patient) -> None:

@@ -112,8 +112,3 @@ def encoder_not_trained(patient: Patient) -> None:
 def only_matrices_trained(patient: Patient) -> None:
     """Give the optimiser no biases and no norms."""
     patient.weights = lambda: (w for w in patient.network.parameters() if w.dim() > 1)
-
-
-def much_weight_decay(patient: Patient) -> None:
-    """Pull all weights towards zero."""
-    patient.weight_decay = 1.0

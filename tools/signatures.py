@@ -1,0 +1,124 @@
+"""Try every known fault on right subjects of several makers; keep what is seen.
+
+``python -m tools.signatures`` writes ``transformer_course/examine/faults/signatures.json``: for each
+fault the outcomes that its ways to break have on all makers, and those of the right subjects.
+"""
+
+import argparse
+import datetime
+import json
+import platform
+import sys
+import warnings
+from collections.abc import Sequence
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from tools.patients import MAKERS
+from transformer_course.examine.examination import observe
+from transformer_course.examine.faults import FAULTS
+from transformer_course.examine.patient import NoSuchOrgan, Patient
+from transformer_course.files import write_text
+
+FILE = Path(__file__).parents[1] / "transformer_course" / "examine" / "faults" / "signatures.json"
+LEFT_OUT = "-"
+"""In the place of an outcome: the experiment could not be made."""
+RIGHT = ""
+"""In the place of a fault's name: nothing is broken."""
+WAYS = {way.__name__: way for fault in FAULTS.values() for way in fault.ways}
+
+Trial = tuple[str, Sequence[str], int]
+"""A maker, the ways in which its subject is broken, and a seed."""
+
+
+def patient(maker: str, ways: Sequence[str], seed: int) -> Patient:
+    """Return a subject of a maker, broken.
+
+    Raises
+    ------
+    NoSuchOrgan
+        If the maker's model has nothing of the kind.
+    """
+    torch.manual_seed(seed)
+    made = MAKERS[maker]()
+    for way in ways:
+        WAYS[way](made)
+    return made
+
+
+def tried(trial: Trial) -> dict[str, str] | None:
+    """Return the outcome of each experiment; None if the maker's model cannot be broken so."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    maker, ways, seed = trial
+    try:
+        subject = patient(maker, ways, seed).subject()
+    except NoSuchOrgan:
+        return None
+    observed = observe(subject)
+    return observed.words | dict.fromkeys(observed.left_out, LEFT_OUT)
+
+
+def try_all(trials: Sequence[Trial], processes: int) -> list[dict[str, str] | None]:
+    """Try many, with a bar."""
+    with get_context("spawn").Pool(processes) as pool:
+        return [*tqdm(pool.imap(tried, trials), total=len(trials), desc="trying faults")]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the signatures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--makers", nargs="*", default=[*MAKERS])
+    parser.add_argument("--ways", nargs="*", default=[RIGHT, *WAYS])
+    parser.add_argument("--output", type=Path, default=FILE)
+    options = parser.parse_args(arguments)
+    trials = [
+        (maker, [way] if way else [], seed)
+        for way in options.ways
+        for maker in options.makers
+        for seed in range(options.seeds)
+    ]
+    results = try_all(trials, options.processes)
+    rows = [
+        {"maker": maker, "ways": ways, "seed": seed, "outcomes": outcomes}
+        for (maker, ways, seed), outcomes in zip(trials, results, strict=True)
+        if outcomes is not None
+    ]
+    write_text(
+        options.output.with_suffix(".trials.json"),
+        json.dumps(rows, ensure_ascii=False, indent=0),
+    )
+    print(f"{len(rows)} trials", file=sys.stderr)
+    _write(rows, options.output)
+
+
+def _write(rows: Sequence[dict], output: Path) -> None:
+    of_way = {way.__name__: key for key, fault in FAULTS.items() for way in fault.ways}
+    seen: dict[str, dict[str, set[str]]] = {}
+    for row in rows:
+        key = of_way[row["ways"][0]] if row["ways"] else RIGHT
+        for experiment, word in row["outcomes"].items():
+            seen.setdefault(key, {}).setdefault(experiment, set()).add(word)
+    content = {
+        "made": {
+            "by": "python -m tools.signatures",
+            "trials": len(rows),
+            "makers": sorted({row["maker"] for row in rows}),
+            "on": f"{platform.machine()}, torch {torch.__version__}",
+            "date": f"{datetime.datetime.now():%Y-%m-%d}",
+        },
+        "outcomes": {
+            key: {name: sorted(words) for name, words in sorted(found.items())}
+            for key, found in sorted(seen.items())
+        },
+    }
+    write_text(output, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
