@@ -1,4 +1,4 @@
-"""The command ``transformer-course``: lab, train, evaluate, translate, publish, grade, doctor."""
+"""The command ``transformer-course``: lab, train, examine, translate, publish, grade and more."""
 
 import argparse
 import io
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from transformer_course import __version__
+from transformer_course.checks import check_positive
 from transformer_course.files import write_text
 from transformer_course.own.location import NAME
 from transformer_course.workspace.lab import open_lab
@@ -37,7 +38,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
-    It is 0 if all went well, 1 if the doctor has advice, 2 if something went wrong that the user
+    It is 0 if all went well, 1 if something is not as it should be that a command looked at, 2 if something went wrong that the user
     can mend, 130 after Ctrl-C, even if a training saved what it had learned.
     """
     _open_closed_streams()
@@ -136,6 +137,17 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="check all parts in a my_transformer.py")
     check.set_defaults(command=_check)
     check.add_argument("file", type=Path, help="my_transformer.py")
+
+    examine = commands.add_parser("examine", help="say what is wrong with any Transformer")
+    examine.set_defaults(command=_examine)
+    examine.add_argument(
+        "place",
+        metavar="FILE.py[:NAME]",
+        help="NAME is a Subject or a function that makes one; `subject` if not given. A "
+        "my_transformer.py needs none",
+    )
+    examine.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    examine.add_argument("--seconds", type=float, default=60.0, help="how long it may take (60)")
 
     export = commands.add_parser("export", help="write a my_transformer.py that needs only torch")
     export.set_defaults(command=_export)
@@ -344,6 +356,25 @@ def _check(options: argparse.Namespace) -> int:
     if fault := whole.fault(module):
         print(f"Together the parts go wrong: {fault}.")
     return int(bool(failed or fault))
+
+
+def _examine(options: argparse.Namespace) -> int:
+    from transformer_course import examine
+    from transformer_course.examine import files
+    from transformer_course.own import subject
+
+    check_positive("--seconds", options.seconds)
+    if subject.is_own(options.place):
+        name, make = subject.load(Path(options.place))
+    else:
+        name, make = files.load(options.place, options.seconds)
+    # disable=None shows it in a terminal only.
+    with tqdm(total=100, unit="%", desc="examining", leave=False, disable=None) as bar:
+        found = examine.examine(
+            make, options.seconds, lambda share: bar.update(int(100 * share) - bar.n), name
+        )
+    print(found.to_json() if options.json else found)
+    return 0 if found.healthy else 1
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -106,6 +106,46 @@ class Fold:
         return fold(inline(self.label), parts)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A small table with a heading for each column; the first column names the rows."""
+
+    label: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def text(self) -> str:
+        """Return aligned columns."""
+        lines = [self.columns, *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        padded = (
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            for line in lines
+        )
+        return "\n".join([f"{self.label}:", *(f"    {line.rstrip()}" for line in padded)])
+
+    def html(self) -> str:
+        """Return a table whose headings are marked as such."""
+        head = "".join(_cell("th", cell, "col") for cell in self.columns)
+        body = "".join(
+            f"<tr>{_cell('th', first, 'row')}{''.join(_cell('td', each) for each in rest)}</tr>"
+            for first, *rest in self.rows
+        )
+        style = "border-collapse:collapse;margin:.2em 0 .4em;color:inherit"
+        return (
+            f'{_label(self.label)}<div style="overflow-x:auto" tabindex="0" role="region" '
+            f'aria-label="{html.escape(self.label)}"><table style="{style}">'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        )
+
+
+def _cell(tag: str, words: str, scope: str = "") -> str:
+    style = "text-align:left;padding:.1em .8em .1em 0;background:transparent;color:inherit"
+    weight = ";font-weight:normal" if scope == "row" else ""
+    of = f' scope="{scope}"' if scope else ""
+    return f'<{tag}{of} style="{style}{weight}">{inline(words)}</{tag}>'
+
+
 def fold(summary: str, content: str) -> str:
     """Return HTML that shows its content once somebody opens it."""
     return (
@@ -122,6 +162,16 @@ def inline(words: str) -> str:
     """Return words as HTML, what is between backticks as code."""
     style = "background:transparent;color:inherit"
     return re.sub(r"`([^`]+)`", rf'<code style="{style}">\1</code>', html.escape(words))
+
+
+def card(verdict: str, subject: str, colour: str, parts: Sequence[Part]) -> str:
+    """Return HTML for a notebook: a verdict on something, and what there is to say."""
+    content = "".join(part.html() for part in parts)
+    return (
+        f'<div style="border-left:4px solid {colour};padding:.1em .8em">'
+        f'<div style="font-size:1.1em"><b>{verdict}:</b> {html.escape(subject)}</div>'
+        f"{content}</div>"
+    )
 
 
 @dataclass(frozen=True)
@@ -168,11 +218,8 @@ class Feedback:
         return "\n".join([heading, *filter(None, (part.text() for part in self.parts))])
 
     def _repr_html_(self) -> str:
-        border = f"4px solid {COLOURS.get(self.verdict, NEUTRAL)}"
-        parts = "".join(part.html() for part in self.parts)
-        return (
-            f'<div style="border-left:{border};padding:.1em .8em"><div style="font-size:1.1em">'
-            f"<b>{self.verdict.value}:</b> {html.escape(self.exercise)}</div>{parts}</div>"
+        return card(
+            self.verdict.value, self.exercise, COLOURS.get(self.verdict, NEUTRAL), self.parts
         )
 
 

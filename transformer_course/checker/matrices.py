@@ -35,13 +35,13 @@ class SideBySide:
 
     def text(self) -> str:
         """Return two aligned tables."""
-        lines = zip(_aligned("wanted", self.wanted), _aligned("yours", self.yours), strict=True)
+        lines = zip(aligned("wanted", self.wanted), aligned("yours", self.yours), strict=True)
         return "\n".join([self._caption(), *(f"  {a}    {b}".rstrip() for a, b in lines)])
 
     def html(self) -> str:
         """Return two shaded tables."""
         layout = "display:flex;flex-wrap:wrap;gap:.5em 2em;margin:.3em 0"
-        tables = _table("wanted", self.wanted) + _table("yours", self.yours)
+        tables = shaded_table("wanted", self.wanted) + shaded_table("yours", self.yours)
         return f'<div>{html.escape(self._caption())}</div><div style="{layout}">{tables}</div>'
 
     def _caption(self) -> str:
@@ -92,13 +92,15 @@ def _cells(expected: float, received: float, wrong: bool, largest: float) -> tup
     return Cell(written[0], expected / largest), Cell(written[1] + mark, received / largest)
 
 
-def _aligned(title: str, table: list[list[Cell]]) -> list[str]:
+def aligned(title: str, table: list[list[Cell]]) -> list[str]:
+    """Return the lines of a table of numbers in plain text."""
     width = max(len(cell.words) for row in table for cell in row)
     lines = [title, *(" ".join(cell.words.rjust(width) for cell in row) for row in table)]
     return [line.ljust(max(map(len, lines))) for line in lines]
 
 
-def _table(title: str, table: list[list[Cell]]) -> str:
+def shaded_table(title: str, table: list[list[Cell]]) -> str:
+    """Return a table of numbers in HTML, each on a shade that shows it as well."""
     rows = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in table)
     caption = f'<caption style="text-align:left;color:inherit;padding:0">{title}</caption>'
     style = "border-collapse:collapse;margin:0;font-family:monospace;color:inherit"

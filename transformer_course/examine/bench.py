@@ -18,7 +18,7 @@ from transformer_course.examine.subject import Pair, Subject
 
 T = TypeVar("T")
 
-BATCH, SOURCE, TARGET = 3, 5, 6
+BATCH, SOURCE, TARGET = 3, 5, 7
 EFFECT = 1e-4
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -75,6 +75,15 @@ class Bench:
         targets = _drawn(self.target_words, BATCH, TARGET, seed=2)
         targets[:, 0] = self.subject.bos
         return targets
+
+    @cached_property
+    def ragged(self) -> tuple[Tensor, Tensor]:
+        """Sources and targets of which each is one token shorter than the one before."""
+        sources, targets = self.sources.clone(), self.targets.clone()
+        for row in range(BATCH):
+            sources[row, SOURCE - row :] = self.subject.source_pad
+            targets[row, TARGET - row :] = self.subject.pad
+        return sources, targets
 
     def other_source_words(self, ids: Tensor) -> Tensor:
         """Return other words in the place of each."""

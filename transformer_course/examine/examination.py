@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from transformer_course.checker.exits import no_exit
 from transformer_course.checker.global_state import untouched_globals
+from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
 from transformer_course.examine.bench import Bench, ExaminationError
 from transformer_course.examine.experiment import (
@@ -18,6 +20,8 @@ from transformer_course.examine.lesson import lesson
 from transformer_course.examine.subject import Subject
 
 SECONDS = 60.0
+GRACE = 5.0
+"""Seconds by which an experiment that has begun may take longer."""
 
 
 @dataclass
@@ -90,12 +94,15 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         observed.left_out[each.name] = "there was no time left"
     else:
         try:
-            observed.outcomes[each.name] = each.run(bench)
+            with no_exit(), time_limit(bench.seconds_left + GRACE):
+                observed.outcomes[each.name] = each.run(bench)
         except NotExamined as reason:
             observed.left_out[each.name] = str(reason)
-        except ExaminationError:
+        except (ExaminationError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except TimeLimitReached:
+            observed.left_out[each.name] = "it did not end in time"
+        except BaseException as error:
             observed.left_out[each.name] = f"it raises {_in_a_line(error)}"
 
 
@@ -115,10 +122,15 @@ def _in_a_line(error: BaseException) -> str:
 def _try_out(bench: Bench) -> None:
     """Call the model once."""
     try:
-        bench.usual_scores  # noqa: B018 - made here, so that its errors are told apart
-    except ExaminationError:
+        with no_exit(), time_limit(bench.seconds_left + GRACE):
+            bench.usual_scores  # noqa: B018 - made here, so that its errors are told apart
+    except (ExaminationError, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except TimeLimitReached:
+        raise ExaminationError(
+            f"one call of the model does not end within {bench.seconds_left + GRACE:.0f} seconds."
+        ) from None
+    except BaseException as error:
         raise ExaminationError(
             f"the model raises {_in_a_line(error)} when it is called with source and target ids. "
             f"{_advice(bench.subject)}"

@@ -54,8 +54,10 @@ class Lesson:
         What a step raised.
     by_heart
         The share of tokens that are right on the batches of the subject's own making.
+    after_the_next, fed_in
+        The share at which it says the token after the wanted one, or the one that it is given.
     fed
-        The same where the right words are fed in, and the right ones wanted.
+        The share that is right where the right words are fed in, and the right ones wanted.
     ours, theirs, alone
         Translations by a right greedy search and by theirs, all at once and one by one.
     beam, our_beam
@@ -75,6 +77,8 @@ class Lesson:
     curve: list[float] = field(default_factory=list)
     error: str = ""
     by_heart: float = 0.0
+    after_the_next: float = 0.0
+    fed_in: float = 0.0
     fed: float = 0.0
     ours: list[list[int]] = field(default_factory=list)
     theirs: list[list[int]] | str = ""
@@ -110,7 +114,11 @@ def lesson(bench: Bench) -> Lesson:
         _teach(bench, record, seconds)
         if record.error:
             return record
-        record.fed = _share_right(bench, bench.right_batch(record.pairs))
+        right = bench.right_batch(record.pairs)
+        record.fed = _share_right(bench, right)
+        source, target_in, target_out = right
+        record.after_the_next = _share_right(bench, (source, target_in, _later(bench, target_out)))
+        record.fed_in = _share_right(bench, (source, target_in, target_in))
         _translate(bench, record)
         if bench.subject.beam and record.learned:
             _search_by_beam(bench, record)
@@ -183,6 +191,11 @@ def _share_right(bench: Bench, batch: Sequence[Tensor]) -> float:
     counted = target_out != bench.subject.pad
     said = bench.scores(source, target_in).argmax(-1)
     return float((said == target_out)[counted].float().mean()) if counted.any() else 0.0
+
+
+def _later(bench: Bench, target_out: Tensor) -> Tensor:
+    """Return what is wanted one position later, with padding at the end."""
+    return torch.nn.functional.pad(target_out[:, 1:], (0, 1), value=bench.subject.pad)
 
 
 # Translating

@@ -17,7 +17,8 @@ ALMOST = 0.9
     "learning",
     "Does it learn a dozen pairs?",
     fine="by heart | it is still learning",
-    wrong="it is stuck | not at all | it diverges | a step raises an error",
+    wrong="the token after the next | the token that is fed in | it is stuck | not at all | "
+    "it diverges | a step raises an error",
     follows=True,
 )
 def learning(bench: Bench) -> Outcome:
@@ -34,6 +35,10 @@ def learning(bench: Bench) -> Outcome:
     }
     if record.learned:
         return Outcome("by heart", numbers)
+    if record.after_the_next > ALMOST:
+        return Outcome("the token after the next", numbers)
+    if record.fed_in > ALMOST:
+        return Outcome("the token that is fed in", numbers)
     if not last < 2 * first + 5:  # NaN too
         return Outcome("it diverges", numbers)
     if last > 0.97 * first:

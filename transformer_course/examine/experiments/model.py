@@ -184,12 +184,11 @@ def target_padding(bench: Bench) -> Outcome:
     wrong="yes",
 )
 def other_sentences(bench: Bench) -> Outcome:
-    """Give each sentence alone, then others beside it."""
+    """Give sentences of several lengths alone, then together."""
     _must_be_steady(bench)
-    alone = [
-        bench.scores(bench.sources[[row]], bench.targets[[row]]) for row in range(BATCH)
-    ]
-    effect = bench.effect(torch.cat(alone), bench.usual_scores)
+    sources, targets = bench.ragged
+    alone = [bench.scores(sources[[row]], targets[[row]]) for row in range(BATCH)]
+    effect = bench.effect(torch.cat(alone), bench.scores(sources, targets))
     return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
 
 
@@ -250,6 +249,25 @@ def one_word(bench: Bench) -> Outcome:
     except Exception as error:
         return Outcome("no", {"it raises": f"{type(error).__name__}: {error}"})
     return Outcome(_if(said.isfinite().all(), "yes", "no"))
+
+
+@experiment(
+    "length",
+    "Does the model take sentences of a hundred tokens?",
+    fine="yes | no",
+    wrong="",
+)
+def length(bench: Bench) -> Outcome:
+    """Give it one."""
+    repeats = 100 // SOURCE + 1
+    source, target = (
+        ids[:1].repeat(1, repeats)[:, :100] for ids in (bench.sources, bench.targets)
+    )
+    try:
+        bench.scores(source, target)
+    except Exception as error:
+        return Outcome("no", {"it raises": f"{type(error).__name__}: {error}"})
+    return Outcome("yes")
 
 
 @experiment(

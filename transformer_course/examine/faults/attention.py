@@ -90,6 +90,17 @@ def attends_along_the_batch(patient: Patient) -> None:
         patient.on_attention(kind, lambda right: attend)
 
 
+def rows_without_anything(patient: Patient) -> None:
+    """Hide from each position of the target itself too, by minus infinity."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        scores = _scores(query, key, None)
+        hidden = torch.ones_like(scores, dtype=torch.bool).triu()
+        return scores.masked_fill(hidden, float("-inf")).softmax(dim=-1) @ value
+
+    patient.on_attention("decoder", lambda right: attend)
+
+
 def norm_over_the_batch(patient: Patient) -> None:
     """Subtract from the memory its mean over the sentences of the batch."""
     patient.on_memory(lambda memory: memory - memory.mean(dim=0, keepdim=True))

@@ -1,6 +1,7 @@
 """Losses that count what they should not, and steps that go nowhere or too far."""
 
 import copy
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -112,3 +113,25 @@ def encoder_not_trained(patient: Patient) -> None:
 def only_matrices_trained(patient: Patient) -> None:
     """Give the optimiser no biases and no norms."""
     patient.weights = lambda: (w for w in patient.network.parameters() if w.dim() > 1)
+
+
+def step_shifts_again(patient: Patient) -> None:
+    """Drop the first wanted token and the last that is fed in, though the batch is shifted."""
+    _with_other_targets(patient, lambda fed, wanted: (fed[:, :-1], wanted[:, 1:]))
+
+
+def step_feeds_what_it_wants(patient: Patient) -> None:
+    """Want the tokens that are fed in."""
+    _with_other_targets(patient, lambda fed, wanted: (fed, fed))
+
+
+def _with_other_targets(
+    patient: Patient, change: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+) -> None:
+    make_step = patient.make_step
+
+    def make() -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        step = make_step()
+        return lambda source, fed, wanted: step(source, *change(fed, wanted))
+
+    patient.make_step = make

@@ -21,7 +21,7 @@ from transformer_course.exercises.transformer.models import (
     tried_on,
     tried_on_either,
 )
-from transformer_course.invariance import properties as invariance
+from transformer_course.examine import properties as invariance
 
 
 @exercise(

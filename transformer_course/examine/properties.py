@@ -14,12 +14,17 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from transformer_course.examine import adapters
+from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench
+from transformer_course.examine.experiment import NotExamined
+from transformer_course.examine.experiments import gradients
+from transformer_course.examine.experiments import model as experiments
 from transformer_course.model.feed_forward import FeedForward
 from transformer_course.model.multi_head_attention import MultiHeadAttention
 from transformer_course.model.transformer import evaluating
 
-BATCH, SOURCE, TARGET = 3, 5, 7
-TOLERANCE = 1e-4  # A smaller change is rounding, a larger one an effect.
+TOLERANCE = EFFECT  # A smaller change is rounding, a larger one an effect.
+SECONDS = 60.0
 
 
 def naive_test(network: nn.Module) -> bool:
@@ -33,35 +38,55 @@ def naive_test(network: nn.Module) -> bool:
     )
 
 
-# The whole model
+# The whole model: experiments that are made on any subject
 
 
 def effect_of_target_tokens(network: nn.Module) -> Float[Tensor, "target target"]:
     """Return how far each token of a target (row) moves the logits at each position (column)."""
-    source, target = _sentences(network, batch=1)
-    changed = _one_token_changed(target, network.config.target_vocab, network.config.pad_id)
-    moved = _logits(network, source.expand(TARGET, -1), changed)
-    return _change(moved, _logits(network, source, target))
+    return experiments.effect_of_target_tokens(_bench(network))
 
 
 def sees_no_future(network: nn.Module) -> bool:
     """Check that no target token has an effect at an earlier position."""
-    effect_of_later_tokens = effect_of_target_tokens(network).tril(-1)
-    return bool((effect_of_later_tokens < TOLERANCE).all())
+    return experiments.future(_bench(network)).word == "none"
 
 
 def sees_the_past(network: nn.Module) -> bool:
     """Check that each target token has an effect at its own and at every later position."""
-    row, column = torch.triu_indices(TARGET, TARGET)
-    return bool((effect_of_target_tokens(network)[row, column] > TOLERANCE).all())
+    bench = _bench(network)
+    return experiments.past(bench).word == "all" and experiments.own_token(bench).word == "yes"
 
 
 def reads_the_source(network: nn.Module) -> bool:
-    """Check that each source token has an effect at every position of the target."""
-    source, target = _sentences(network, batch=1)
-    changed = _one_token_changed(source, network.config.source_vocab, network.config.pad_id)
-    moved = _logits(network, changed, target.expand(SOURCE, -1))
-    return _all_differ(moved, _logits(network, source, target))
+    """Check that each source token has an effect."""
+    return experiments.source(_bench(network)).word == "all"
+
+
+def ignores_padding(network: nn.Module) -> bool:
+    """Check that padding behind source and target does not change the logits of real tokens."""
+    bench = _bench(network)
+    return (
+        experiments.source_padding(bench).word == "no"
+        and experiments.target_padding(bench).word == "no"
+    )
+
+
+def ignores_the_batch(network: nn.Module) -> bool:
+    """Check that a sentence gets the same logits alone as among others."""
+    return experiments.other_sentences(_bench(network)).word == "no"
+
+
+def tells_positions_apart(network: nn.Module) -> bool:
+    """Check that a repeated word counts for something else at each position."""
+    try:
+        return experiments.positions(_bench(network)).word == "in both"
+    except NotExamined:  # there is no source to look at
+        return True
+
+
+def trains_every_parameter(network: nn.Module) -> bool:
+    """Check that the loss has a gradient with respect to every parameter."""
+    return gradients.gradients(_bench(network)).word == "for all"
 
 
 def reads_only_the_memory(network: nn.Module) -> bool:
@@ -78,37 +103,6 @@ def reads_only_the_memory(network: nn.Module) -> bool:
             network.decode(target, other_memory, other_source),
             network.decode(target, memory, source),
         )
-
-
-def ignores_padding(network: nn.Module) -> bool:
-    """Check that padding behind source and target does not change the logits of real tokens."""
-    source, target = _sentences(network)
-    pad_id = network.config.pad_id
-    padded_source, padded_target = (F.pad(ids, (0, 3), value=pad_id) for ids in (source, target))
-    padded = _logits(network, padded_source, padded_target)
-    return _same(padded[:, :TARGET], _logits(network, source, target))
-
-
-def ignores_the_batch(network: nn.Module) -> bool:
-    """Check that a sentence gets the same logits alone as among others."""
-    source, target = _ragged_sentences(network)
-    alone = [_logits(network, source[[row]], target[[row]]) for row in range(BATCH)]
-    return _same(torch.cat(alone), _logits(network, source, target))
-
-
-def tells_positions_apart(network: nn.Module) -> bool:
-    """Check that a repeated word gets another vector, and other logits, at each position."""
-    source, target = (ids[:, :1].expand(ids.shape) for ids in _sentences(network, batch=1))
-    with evaluating(network):
-        memory, logits = network.encode(source), network(source, target)
-    return all(_all_differ(vectors[:, 1:], vectors[:, :-1]) for vectors in (memory, logits))
-
-
-def trains_every_parameter(network: nn.Module) -> bool:
-    """Check that the loss has a gradient with respect to every parameter."""
-    # A key's bias adds the same number to all scores of a query, which softmax does not notice.
-    parameters = [p for name, p in network.named_parameters() if "key_projection.bias" not in name]
-    return all(_gradients(network, parameters))
 
 
 # Its parts
@@ -197,9 +191,8 @@ def failed_tests(network: nn.Module) -> set[str]:
 # What the tests are made of
 
 
-def _logits(network: nn.Module, source: Tensor, target: Tensor) -> Tensor:
-    with evaluating(network):
-        return network(source, target)
+def _bench(network: nn.Module) -> Bench:
+    return Bench(adapters.course(network), SECONDS)
 
 
 def _gradients(network: nn.Module, parameters: list[nn.Parameter]) -> list[bool]:
@@ -247,12 +240,6 @@ def _other_tokens(ids: Tensor, vocab: int, pad_id: int) -> Tensor:
     """Replace each token by a different one, never by padding."""
     other = (ids + 1) % vocab
     return torch.where(other == pad_id, (other + 1) % vocab, other)
-
-
-def _one_token_changed(ids: Tensor, vocab: int, pad_id: int) -> Tensor:
-    """Return as many copies of one sentence as it has tokens; copy i differs in token i."""
-    changed = torch.eye(ids.shape[1], dtype=torch.bool)
-    return torch.where(changed, _other_tokens(ids, vocab, pad_id), ids)
 
 
 def _noise(*shape: int, seed: int = 0) -> Tensor:

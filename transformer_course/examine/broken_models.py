@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from transformer_course.invariance.properties import TESTS, naive_test
+from transformer_course.examine.properties import TESTS, naive_test
 from transformer_course.model import (
     AddNorm,
     FeedForward,

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 import torch
 
-from transformer_course.invariance.broken_models import TWELVE, broken, who_catches_whom
-from transformer_course.invariance.properties import TESTS, failed_tests, naive_test
+from transformer_course.examine.broken_models import TWELVE, broken, who_catches_whom
+from transformer_course.examine.properties import TESTS, failed_tests, naive_test
 
 from ..model.small import both_norm_orders, new_model, small_model
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from transformer_course.invariance.broken_models import (
+from transformer_course.examine.broken_models import (
     TWELVE,
     attend_by,
     broken,
     head_view_without_transpose,
     replace_class,
 )
-from transformer_course.invariance.properties import (
+from transformer_course.examine.properties import (
     TESTS,
     effect_of_target_tokens,
     failed_tests,

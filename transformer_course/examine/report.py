@@ -1,0 +1,242 @@
+"""What an examination found, in words: a card in a notebook, text in a terminal, JSON."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_course.checker.feedback import (
+    COLOURS,
+    Fold,
+    Listing,
+    Part,
+    Sentence,
+    Table,
+    Verdict,
+    card,
+)
+from transformer_course.checker.matrices import Cell, aligned, shaded_table
+from transformer_course.examine.diagnosis import Diagnosis, signatures
+from transformer_course.examine.examination import Observations
+from transformer_course.examine.experiment import EXPERIMENTS, Outcome
+from transformer_course.examine.faults import Fault
+
+FORM = 1
+"""The version of the JSON; a number that is higher may mean something else."""
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found; a notebook displays it, ``print`` writes it elsewhere.
+
+    Attributes
+    ----------
+    name
+        What was examined.
+    observed
+        What came out of the experiments.
+    diagnosis
+        Which known faults explain it.
+    """
+
+    name: str
+    observed: Observations
+    diagnosis: Diagnosis
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all experiments came out as in a right model."""
+        return not self.observed.failing
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The known faults that were recognised."""
+        return self.diagnosis.faults
+
+    @property
+    def experiments(self) -> Mapping[str, Outcome]:
+        """The outcome of each experiment, with its numbers."""
+        return self.observed.outcomes
+
+    def __str__(self) -> str:
+        parts = filter(None, (part.text() for part in _parts(self)))
+        return "\n".join([f"{self._verdict}: {self.name}", *parts])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        colour = COLOURS[Verdict.RIGHT if self.healthy else Verdict.WRONG]
+        return card(self._verdict, self.name, colour, _parts(self))
+
+    @property
+    def _verdict(self) -> str:
+        return "Healthy" if self.healthy else "Faulty"
+
+    def to_json(self) -> str:
+        """Return all that is known, in a form that stays: ``form`` counts its versions."""
+        return json.dumps(_facts(self), ensure_ascii=False, indent=1)
+
+
+def _facts(found: Examination) -> dict[str, Any]:
+    diagnosis = found.diagnosis
+    return {
+        "form": FORM,
+        "name": found.name,
+        "healthy": found.healthy,
+        "faults": [_fault(each, found) for each in diagnosis.faults],
+        "candidates": [_fault(each, found) for each in diagnosis.candidates],
+        "unexplained": [*diagnosis.unexplained],
+        "experiments": [
+            {
+                "name": name,
+                "question": EXPERIMENTS[name].question,
+                "outcome": outcome.word,
+                "fine": EXPERIMENTS[name].outcomes[outcome.word],
+                "healthy": list(EXPERIMENTS[name].healthy),
+                "numbers": outcome.numbers,
+            }
+            for name, outcome in found.experiments.items()
+        ],
+        "not_examined": found.observed.left_out,
+        "seconds": round(found.observed.seconds, 1),
+    }
+
+
+def _fault(fault: Fault, found: Examination) -> dict[str, Any]:
+    words = {"key": fault.key, "name": fault.name, "observed": fault.observed}
+    return words | {"change": fault.change, "shown_by": _shown_by(fault, found)}
+
+
+def _shown_by(fault: Fault, found: Examination) -> list[str]:
+    """Return the experiments whose outcomes decide for a fault."""
+    (signature,) = (each for each in signatures() if each.fault is fault)
+    return [name for name in found.experiments if name in signature.decisive]
+
+
+# Parts of a card
+
+
+def _parts(found: Examination) -> list[Part]:
+    diagnosis = found.diagnosis
+    parts = [*_named(found), *_not_told_apart(found)]
+    if diagnosis.unexplained:
+        parts += _unexplained(found)
+    if found.healthy:
+        count = len(found.experiments)
+        parts.append(Sentence(f"{count} experiments came out as in a right model."))
+    return [*parts, *_all_outcomes(found), *_left_out(found)]
+
+
+def _named(found: Examination) -> Iterator[Part]:
+    for number, fault in enumerate(found.faults, start=1):
+        several = f"Fault {number}" if len(found.faults) > 1 else "What is wrong"
+        yield Sentence(f"{fault.name}.", several)
+        yield Sentence(fault.observed, "What shows it")
+        yield from _picture(fault, found)
+        yield _beside_healthy(_shown_by(fault, found), found)
+        yield Sentence(fault.change, "What to change")
+
+
+def _not_told_apart(found: Examination) -> Iterator[Part]:
+    diagnosis = found.diagnosis
+    if not diagnosis.candidates:
+        return
+    yield Sentence("One of these is wrong, and nothing that was tried tells which.")
+    for fault in diagnosis.candidates:
+        yield Fold(fault.name, (Sentence(fault.observed), Sentence(fault.change)), in_text=True)
+    if diagnosis.telling:
+        questions = tuple(
+            f"{EXPERIMENTS[name].question} ({found.observed.left_out.get(name, 'not made')})"
+            for name in diagnosis.telling
+        )
+        yield Listing("What would tell them apart", questions)
+
+
+def _unexplained(found: Examination) -> Iterator[Part]:
+    diagnosis = found.diagnosis
+    if diagnosis.faults:
+        yield Sentence("This does not explain all that was seen:", "Apart from that")
+    else:
+        yield Sentence(
+            "No known fault explains what was seen. Look at the place that the question is about:"
+        )
+    yield _beside_healthy([*diagnosis.unexplained], found)
+    for name in diagnosis.unexplained:
+        if numbers := _numbers(found.experiments[name]):
+            yield Listing(EXPERIMENTS[name].question, numbers)
+
+
+def _beside_healthy(names: Sequence[str], found: Examination) -> Table:
+    rows = tuple(
+        (EXPERIMENTS[name].question, found.experiments[name].word, " or ".join(EXPERIMENTS[name].healthy))
+        for name in names
+    )
+    return Table("Experiments", ("question", "here", "in a right model"), rows)
+
+
+def _numbers(outcome: Outcome) -> tuple[str, ...]:
+    return tuple(
+        f"{label}: {_written(value)}"
+        for label, value in outcome.numbers.items()
+        if label != "effects"
+    )
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, list):
+        return ", ".join(map(_written, value))
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Which token moves which position: ``x`` where it does."""
+
+    title: str
+    effects: Sequence[Sequence[float]]
+
+    def _cells(self) -> list[list[Cell]]:
+        from transformer_course.examine.bench import EFFECT
+
+        return [
+            [Cell("x", 1.0) if effect > EFFECT else Cell(".", 0.0) for effect in row]
+            for row in self.effects
+        ]
+
+    def text(self) -> str:
+        """Return a grid of characters."""
+        return "\n".join(f"    {line}" for line in aligned(self.title, self._cells()))
+
+    def html(self) -> str:
+        """Return a shaded grid."""
+        return shaded_table(self.title, self._cells())
+
+
+def _picture(fault: Fault, found: Examination) -> Iterator[Part]:
+    names = _shown_by(fault, found)
+    for name, side in (("future", "target"), ("past", "target"), ("source", "source")):
+        if name in names:
+            title = f"Which token of the {side} (row) moves which position (column)"
+            yield Effects(title, found.experiments[name].numbers["effects"])
+            return
+
+
+def _all_outcomes(found: Examination) -> Iterator[Part]:
+    rows = tuple(
+        (name, outcome.word, "" if EXPERIMENTS[name].outcomes[outcome.word] else "wrong")
+        for name, outcome in found.experiments.items()
+    )
+    table = Table("All experiments", ("experiment", "outcome", ""), rows)
+    yield Fold(f"All {len(rows)} experiments", (table,))
+
+
+def _left_out(found: Examination) -> Iterator[Part]:
+    """Say what was not examined; experiments with the same reason in one line."""
+    reasons: dict[str, list[str]] = {}
+    for name, reason in found.observed.left_out.items():
+        reasons.setdefault(reason, []).append(name)
+    if reasons:
+        lines = tuple(f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
+        yield Listing("Not examined", lines)

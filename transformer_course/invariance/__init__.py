@@ -1,1 +1,0 @@
-"""Lesson 6: what holds for every right Transformer, and twelve broken ones that it catches."""
