@@ -165,14 +165,19 @@ class Bench:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """Two pairs of words, the first longer than the second on both sides."""
+        """Three pairs of words: sorted by the length of one side, they come in another order."""
         source, target = self.sources.tolist(), self.targets[:, 1:].tolist()
-        return [(source[0], target[0]), (source[1][:3], target[1][:2])]
+        return [(source[0][:4], target[0]), (source[1], target[1][:2]), (source[2][:3], target[2][:4])]
 
     @cached_property
     def collated(self) -> tuple[Tensor, Tensor, Tensor]:
-        """What the subject makes of these pairs."""
-        return self.collate(self.pairs)
+        """What the subject makes of these pairs; in their order, if it sorts them together."""
+        batch = self.collate(self.pairs)
+        rows = [_row_with(batch[0], words) for words, _ in self.pairs]
+        if len(set(rows)) < len(rows) or None in rows:
+            return batch
+        source, target_in, target_out = (each[rows] for each in batch)
+        return source, target_in, target_out
 
     def collate(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the subject's batch, or a right one where it brings no ``collate``."""
@@ -262,6 +267,21 @@ def _drawn(words: list[int], rows: int, length: int, seed: int) -> Tensor:
 def _other(ids: Tensor, words: list[int]) -> Tensor:
     following = dict(zip(words, [*words[1:], words[0]], strict=True))
     return torch.tensor([[following.get(i, words[0]) for i in row] for row in ids.tolist()])
+
+
+def _row_with(ids: Tensor, words: Sequence[int]) -> int | None:
+    """Return the number of the row that has some words, one behind the other."""
+    for number, row in enumerate(ids.tolist()):
+        if place_of(words, row) is not None:
+            return number
+    return None
+
+
+def place_of(words: Sequence[int], row: Sequence[int]) -> int | None:
+    """Return where in a row some words begin, one behind the other; None if they do not."""
+    words, row = list(words), list(row)
+    starts = range(len(row) - len(words) + 1)
+    return next((start for start in starts if row[start : start + len(words)] == words), None)
 
 
 def _near(tensor: Tensor, value: float) -> bool:

@@ -47,7 +47,8 @@ class Signature:
         """Whether all that decides, and was made, came out as this fault has it."""
         made = {name: seen for name, seen in self.decisive.items() if name in words}
         is_seen = any(name in failing(words) for name in made)
-        return is_seen and all(words[name] in seen for name, seen in made.items())
+        told = {n: seen for n, seen in self.outcomes.items() if EXPERIMENTS[n].tells and n in words}
+        return is_seen and all(words[name] in seen for name, seen in (made | told).items())
 
     def explains(self, name: str, word: str) -> bool:
         """Whether the fault can bring a wrong outcome about."""

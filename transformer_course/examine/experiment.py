@@ -46,6 +46,8 @@ class Experiment:
         What of a subject has to be given.
     follows
         Whether its outcome follows from much else, such as how fast a model learns.
+    tells
+        Whether outcomes that are fine tell faults apart.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Experiment:
     run: Callable[["Bench"], Outcome]
     needs: tuple[str, ...] = ()
     follows: bool = False
+    tells: bool = False
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -66,15 +69,18 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 
 def experiment(
-    name: str, question: str, *, fine: str, wrong: str, needs: str = "", follows: bool = False
+    name: str, question: str, *, fine: str, wrong: str, needs: str = "", **more: bool
 ) -> Callable[[Callable[["Bench"], Outcome]], Callable[["Bench"], Outcome]]:
-    """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars."""
+    """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars.
+
+    ``more`` are ``follows`` and ``tells``.
+    """
 
     def add(run: Callable[["Bench"], Outcome]) -> Callable[["Bench"], Outcome]:
         outcomes = {word.strip(): True for word in fine.split("|")}
         outcomes |= {word.strip(): False for word in wrong.split("|") if word.strip()}
         EXPERIMENTS[name] = Experiment(
-            name, question, outcomes, run, tuple(needs.split()), follows
+            name, question, outcomes, run, tuple(needs.split()), **more
         )
         return run
 

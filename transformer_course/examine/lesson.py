@@ -54,8 +54,9 @@ class Lesson:
         What a step raised.
     by_heart
         The share of tokens that are right on the batches of the subject's own making.
-    after_the_next, fed_in
-        The share at which it says the token after the wanted one, or the one that it is given.
+    after_the_next, fed_in, fed_in_before
+        The share at which it says the token after the wanted one, or the one that it is given; a
+        model with one table may do that before it has learned anything.
     fed
         The share that is right where the right words are fed in, and the right ones wanted.
     ours, theirs, alone
@@ -66,8 +67,8 @@ class Lesson:
         One source with twenty targets.
     fork_theirs, fork_ours, fork_greedy
         The log-probability of what their beam, a right one and a greedy search say of it.
-    said, again
-        All that their search returned, and what it returned when it was asked once more.
+    again
+        What their search says when it is asked once more.
     watched, watched_ours
         What was seen while they translated, and when the right words were fed in.
     """
@@ -79,10 +80,10 @@ class Lesson:
     by_heart: float = 0.0
     after_the_next: float = 0.0
     fed_in: float = 0.0
+    fed_in_before: float = 0.0
     fed: float = 0.0
     ours: list[list[int]] = field(default_factory=list)
     theirs: list[list[int]] | str = ""
-    said: list[list[int]] | str = ""
     again: list[list[int]] | str = ""
     alone: list[list[int]] | str = ""
     beam: list[list[int]] | str = ""
@@ -118,7 +119,7 @@ def lesson(bench: Bench) -> Lesson:
         record.fed = _share_right(bench, right)
         source, target_in, target_out = right
         record.after_the_next = _share_right(bench, (source, target_in, _later(bench, target_out)))
-        record.fed_in = _share_right(bench, (source, target_in, target_in))
+        record.fed_in = _fed_in(bench, record)
         _translate(bench, record)
         if bench.subject.beam and record.learned:
             _search_by_beam(bench, record)
@@ -162,6 +163,7 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
     try:
         batch = tuple(each.to(bench.device) for each in bench.collate(taught))
         own = bench.collate(record.pairs)
+        record.fed_in_before = _fed_in(bench, record)
         step = bench.subject.training_step or bench.own_steps().step
         ends, known_for = time.monotonic() + seconds, 0
         while len(record.curve) < MOST_STEPS and time.monotonic() < ends:
@@ -193,6 +195,12 @@ def _share_right(bench: Bench, batch: Sequence[Tensor]) -> float:
     return float((said == target_out)[counted].float().mean()) if counted.any() else 0.0
 
 
+def _fed_in(bench: Bench, record: Lesson) -> float:
+    """Return the share at which it says the token that it is given."""
+    source, target_in, _ = bench.right_batch(record.pairs)
+    return _share_right(bench, (source, target_in, target_in))
+
+
 def _later(bench: Bench, target_out: Tensor) -> Tensor:
     """Return what is wanted one position later, with padding at the end."""
     return torch.nn.functional.pad(target_out[:, 1:], (0, 1), value=bench.subject.pad)
@@ -211,9 +219,8 @@ def _translate(bench: Bench, record: Lesson) -> None:
         bench.scores(*bench.right_batch(record.pairs)[:2])
     with watching(bench) as record.watched:
         said = _said(bench, bench.subject.translate, sources)
-    record.again = _said(bench, bench.subject.translate, sources)
-    record.said = said
     record.theirs = _up_to_the_end(bench, said)
+    record.again = _up_to_the_end(bench, _said(bench, bench.subject.translate, sources))
     alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
     errors = [each for each in alone if isinstance(each, str)]
     record.alone = errors[0] if errors else _up_to_the_end(bench, [each[0] for each in alone])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from transformer_course.examine.bench import Bench
+from transformer_course.examine.bench import Bench, place_of
 from transformer_course.examine.experiment import NotExamined, Outcome, experiment
 
 LONG = 60
@@ -101,17 +101,18 @@ def texts(bench: Bench) -> Outcome:
     wrong="at the front | before the end token | it has another id | there is none",
 )
 def padding(bench: Bench) -> Outcome:
-    """Look at both ends of the shorter rows."""
+    """Look at both ends of the shortest rows: the third source, the second target."""
     source, _, target_out = bench.collated
-    numbers = {"source": source[1].tolist(), "target out": target_out[1].tolist()}
-    padded = [(source[1], bench.subject.source_pad), (target_out[1], bench.subject.pad)]
+    short, shortest = source[2], target_out[1]
+    numbers = {"source": short.tolist(), "target out": shortest.tolist()}
+    padded = [(short, bench.subject.source_pad), (shortest, bench.subject.pad)]
     if all(row[-1] == pad for row, pad in padded):
         return Outcome("at the end", numbers)
     if any(row[0] == pad for row, pad in padded):
         return Outcome("at the front", numbers)
     if any(row[-1] == bench.subject.eos and row[-2] == pad for row, pad in padded):
         return Outcome("before the end token", numbers)
-    lengths = len(source[1]) > len(bench.pairs[1][0]) + 1
+    lengths = len(short) > len(bench.pairs[2][0]) + 1
     return Outcome("it has another id" if lengths else "there is none", numbers)
 
 
@@ -148,7 +149,4 @@ def _rows(bench: Bench, ids: Tensor) -> list[list[int]]:
 
 
 def _place(row: Tensor, words: Sequence[int]) -> int | None:
-    """Return where in a row some words begin, one behind the other; None if they do not."""
-    row, words = row.tolist(), list(words)
-    starts = range(len(row) - len(words) + 1)
-    return next((start for start in starts if row[start : start + len(words)] == words), None)
+    return place_of(words, row.tolist())

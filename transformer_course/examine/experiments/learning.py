@@ -11,6 +11,10 @@ from transformer_course.examine.experiment import NotExamined, Outcome, experime
 from transformer_course.examine.lesson import LONGER, Lesson, lesson
 
 ALMOST = 0.9
+DIFFERENCES = (
+    "one word for ever | all sentences alike | it does not end | it is cut short | "
+    "it is too short | only the first word is right"
+)
 
 
 @experiment(
@@ -37,7 +41,7 @@ def learning(bench: Bench) -> Outcome:
         return Outcome("by heart", numbers)
     if record.after_the_next > ALMOST:
         return Outcome("the token after the next", numbers)
-    if record.fed_in > ALMOST:
+    if record.fed_in > ALMOST > record.fed_in_before:
         return Outcome("the token that is fed in", numbers)
     if not last < 2 * first + 5:  # NaN too
         return Outcome("it diverges", numbers)
@@ -75,10 +79,10 @@ def fed_the_right_words(bench: Bench) -> Outcome:
 def fed_its_own_words(bench: Bench) -> Outcome:
     """Translate the pairs by a right greedy search."""
     record = _learned(bench)
-    return _judged(bench, record.ours, record.pairs)
+    return _judged(record.ours, record.pairs)
 
 
-def _judged(bench: Bench, said: list[list[int]], pairs: Sequence) -> Outcome:
+def _judged(said: list[list[int]], pairs: Sequence) -> Outcome:
     wanted = [list(target) for _, target in pairs]
     share = sum(s == w for s, w in zip(said, wanted, strict=True)) / len(wanted)
     numbers = {"sentences that are right": share, "the first": said[0], "wanted": wanted[0]}
@@ -97,29 +101,27 @@ def _judged(bench: Bench, said: list[list[int]], pairs: Sequence) -> Outcome:
     return Outcome("no", numbers)
 
 
-def _beside_ours(bench: Bench, theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
+def _beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
     """Say how a search of theirs differs from a right one on the same weights."""
     wrong = [(t, o) for t, o in zip(theirs, ours, strict=True) if t != o]
     numbers = {"sentences that differ": len(wrong), "of": len(ours)}
     if not wrong:
-        return Outcome("yes", numbers)
+        return Outcome("not at all", numbers)
     numbers |= {"theirs": wrong[0][0], "a right one": wrong[0][1]}
     if all(t == o[: len(t)] for t, o in wrong):
         return Outcome("it is cut short", numbers)
-    judged = _judged(bench, theirs, [(None, said) for said in ours])
-    if judged.word in ("yes", "no"):
-        first_is_right = all(t[:1] == o[:1] for t, o in wrong)
-        word = "only the first word is right" if first_is_right else "no"
-        return Outcome(word, numbers)
-    return Outcome(judged.word, numbers)
+    judged = _judged(theirs, [(None, said) for said in ours])
+    if judged.word not in ("yes", "no"):
+        return Outcome(judged.word, numbers)
+    if all(len(t) < len(o) for t, o in wrong):
+        return Outcome("it is too short", numbers)
+    if all(t[:1] == o[:1] for t, o in wrong):
+        return Outcome("only the first word is right", numbers)
+    return Outcome("in another way", numbers)
 
 
-def _of_translate(
-    name: str, question: str, fine: str, wrong: str, follows: bool = False
-) -> Callable:
-    return experiment(
-        name, question, fine=fine, wrong=wrong, needs="translate", follows=follows
-    )
+def _of_translate(name: str, question: str, fine: str, wrong: str, **more: bool) -> Callable:
+    return experiment(name, question, fine=fine, wrong=wrong, needs="translate", **more)
 
 
 def _theirs(bench: Bench) -> list[list[int]]:
@@ -133,8 +135,7 @@ def _theirs(bench: Bench) -> list[list[int]]:
     "their translation",
     "Does their search say what a right one says?",
     fine="yes",
-    wrong="one word for ever | all sentences alike | it does not end | it is cut short | "
-    "only the first word is right | no | it raises an error",
+    wrong="no | it raises an error",
     follows=True,
 )
 def their_translation(bench: Bench) -> Outcome:
@@ -142,9 +143,19 @@ def their_translation(bench: Bench) -> Outcome:
     record = _learned(bench)
     if isinstance(record.theirs, str):
         return Outcome("it raises an error", {"error": record.theirs})
-    if record.theirs == record.ours:
-        return Outcome("yes", {"the first": record.theirs[0]})
-    return _beside_ours(bench, record.theirs, record.ours)
+    return Outcome("yes" if record.theirs == record.ours else "no", {"the first": record.theirs[0]})
+
+
+@_of_translate(
+    "how it differs",
+    "How does their search differ from a right one?",
+    fine="not at all",
+    wrong=f"{DIFFERENCES} | in another way",
+)
+def how_it_differs(bench: Bench) -> Outcome:
+    """Compare sentence by sentence."""
+    _learned(bench)
+    return _beside_ours(_theirs(bench), bench.once(lesson).ours)
 
 
 @_of_translate(
@@ -181,13 +192,12 @@ def alone(bench: Bench) -> Outcome:
     "Is a sentence translated alike when it is asked for twice?",
     fine="yes",
     wrong="no",
-    follows=True,
 )
 def twice(bench: Bench) -> Outcome:
     """Ask again."""
     _theirs(bench)
     record = bench.once(lesson)
-    return Outcome("yes" if record.said == record.again else "no")
+    return Outcome("yes" if record.theirs == record.again else "no")
 
 
 @_of_translate(
@@ -210,6 +220,7 @@ def first_token(bench: Bench) -> Outcome:
     "What does their search feed to the decoder at each step?",
     fine="all that was said | a few tokens",
     wrong="nothing new",
+    tells=True,
 )
 def fed_by_their_search(bench: Bench) -> Outcome:
     """Look at what is looked up."""
@@ -318,10 +329,9 @@ def beam(bench: Bench) -> Outcome:
 
 @experiment(
     "beam on the pairs",
-    "Does their beam say the dozen pairs that it knows by heart?",
-    fine="yes",
-    wrong="one word for ever | all sentences alike | it does not end | it is cut short | "
-    "only the first word is right | no",
+    "How does their beam differ from a right one on pairs that are known by heart?",
+    fine="not at all",
+    wrong=f"{DIFFERENCES} | in another way",
     needs="beam",
     follows=True,
 )
@@ -330,4 +340,4 @@ def beam_on_the_pairs(bench: Bench) -> Outcome:
     record = _learned(bench)
     if isinstance(record.beam, str):
         raise NotExamined(record.beam)
-    return _beside_ours(bench, record.beam, record.our_beam)
+    return _beside_ours(record.beam, record.our_beam)

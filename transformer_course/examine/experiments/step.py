@@ -56,7 +56,8 @@ def _moves(bench: Bench, logits: Tensor, target_out: Tensor, place: tuple[int, i
 def padding_in_the_loss(bench: Bench) -> Outcome:
     """Change the scores where padding is wanted."""
     target_out = bench.right_batch(bench.pairs)[2]
-    moved = _moves(bench, _logits(bench, *target_out.shape), target_out, (1, -1))
+    row = int(target_out[:, -1].ne(bench.subject.pad).int().argmin())  # one that is padded
+    moved = _moves(bench, _logits(bench, *target_out.shape), target_out, (row, -1))
     return Outcome("yes" if moved > 1e-6 else "no", {"share by which the loss moves": moved})
 
 
@@ -89,7 +90,7 @@ def words_in_the_loss(bench: Bench) -> Outcome:
     needs="loss",
 )
 def mean(bench: Bench) -> Outcome:
-    """Compare the loss of two sentences with the loss of each."""
+    """Compare the loss of three sentences with the loss of each."""
     if padding_in_the_loss(bench).word == "yes":
         raise NotExamined("the loss counts padding")
     target_out = bench.right_batch(bench.pairs)[2]
@@ -100,16 +101,17 @@ def mean(bench: Bench) -> Outcome:
         for row, length in enumerate(real)
     ]
     both = _loss_of(bench, logits, target_out)
+    whole = sum(loss * length for loss, length in zip(each, real, strict=True))
     candidates = {
-        "tokens": (each[0] * real[0] + each[1] * real[1]) / sum(real),
-        "sentences": sum(each) / 2,
-        "positions with padding": (each[0] * real[0] + each[1] * real[1]) / target_out.numel(),
+        "tokens": whole / sum(real),
+        "sentences": sum(each) / len(each),
+        "positions with padding": whole / target_out.numel(),
         "nothing, it is a sum": sum(each),
     }
-    numbers = {"loss of both": both, "of each": each, "words of each": real}
+    numbers = {"loss of all": both, "of each": each, "words of each": real}
     close = min(candidates, key=lambda word: abs(candidates[word] - both))
     if abs(candidates[close] - both) > 0.02 * abs(both):
-        raise NotExamined("the loss of two sentences is no mean of theirs, and no sum")
+        raise NotExamined("the loss of several sentences is no mean of theirs, and no sum")
     return Outcome(close, numbers)
 
 
@@ -279,20 +281,25 @@ def _reached(bench: Bench) -> set[int]:
     needs="training_step",
 )
 def old_gradients(bench: Bench) -> Outcome:
-    """Leave a gradient of our own, three times as large as theirs; look for it after the step."""
+    """Leave a gradient of our own before a step, then its opposite; compare what is there after."""
     moved = bench.once(_three_steps).moved
     if not moved:
         raise NotExamined("no weight moves")
     weight = max(moved, key=Tensor.numel)
+    left = torch.randn(weight.shape, generator=torch.Generator().manual_seed(4)).to(weight)
+    left /= left.norm()
+    one, other = (_gradient_after_a_step(bench, weight, sign * left) for sign in (1, -1))
+    if one is None or other is None:
+        return Outcome("yes")
+    difference = float((one - other).norm() / (one.norm() + other.norm()).clamp_min(1e-12))
+    word = "no" if difference > 0.01 else "yes"
+    return Outcome(word, {"share by which the gradients differ": difference})
+
+
+def _gradient_after_a_step(bench: Bench, weight: nn.Parameter, left: Tensor) -> Tensor | None:
+    """Return a weight's gradient after a step before which ``left`` was there."""
     with bench.untouched():
-        bench.subject.training_step(*_batch(bench))
-        size = float(weight.grad.norm()) if weight.grad is not None else 0.0
-        left = torch.randn(weight.shape, generator=torch.Generator().manual_seed(4)).to(weight)
-        left *= (3 * size or 1.0) / left.norm()
+        torch.manual_seed(5)  # the same dropout each time
         weight.grad = left.clone()
         bench.subject.training_step(*_batch(bench))
-        found = weight.grad
-        if found is None or not found.any():
-            return Outcome("yes")
-        likeness = float((found * left).sum() / (found.norm() * left.norm()))
-    return Outcome("no" if likeness > 0.7 else "yes", {"likeness of old and new": likeness})
+        return None if weight.grad is None else weight.grad.clone()
