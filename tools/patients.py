@@ -21,7 +21,9 @@ def course(vocabularies: tuple[int, int] = VOCABULARIES, **choices: Any) -> Pati
     """Return a patient around the course's own model."""
     sizes = {"d_model": WIDTH, "heads": HEADS, "d_ff": HIDDEN, "max_len": 128}
     layers = {"encoder_layers": LAYERS, "decoder_layers": LAYERS}
-    network = Transformer(TransformerConfig(*vocabularies, **{"tying": "two_way"} | sizes | layers | choices))
+    network = Transformer(
+        TransformerConfig(*vocabularies, **{"tying": "two_way"} | sizes | layers | choices)
+    )
     kinds = {
         "encoder": [layer.self_attention for layer in network.encoder.layers],
         "decoder": [layer.self_attention for layer in network.decoder.layers],
@@ -56,6 +58,7 @@ class Sinusoids(nn.Module):
         self.register_buffer("table", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Add them."""
         return x + self.table[: x.shape[1]]
 
 
@@ -68,6 +71,7 @@ class Learned(nn.Module):
         nn.init.normal_(self.table.weight, std=0.3)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Add them."""
         return x + self.table(torch.arange(x.shape[1], device=x.device))
 
 
@@ -88,7 +92,12 @@ class OfTorch(nn.Module):
             self.output.weight = self.target.weight
 
     def forward(self, source: Tensor, target: Tensor, masks: dict[str, Tensor]) -> Tensor:
-        lengths = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+        """Return logits."""
+        lengths = {
+            "encoder": (source, source),
+            "decoder": (target, target),
+            "cross": (target, source),
+        }
         hidden = {kind: _for_torch(masks[kind], *lengths[kind]) for kind in masks}
         scale = math.sqrt(WIDTH) if self.output.weight is self.target.weight else 1.0
         memory = self.transformer.encoder(
@@ -108,7 +117,9 @@ def _for_torch(mask: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
     return ~full.flatten(0, 1)
 
 
-def of_torch(positions: type[nn.Module] = Sinusoids, norm_first: bool = False, tied: bool = False) -> Patient:
+def of_torch(
+    positions: type[nn.Module] = Sinusoids, norm_first: bool = False, tied: bool = False
+) -> Patient:
     """Return a patient around torch.nn.Transformer."""
     network = OfTorch(positions, norm_first, tied)
     encoder, decoder = network.transformer.encoder, network.transformer.decoder
@@ -134,6 +145,8 @@ class Attention(nn.Module):
         self.attend = lambda q, k, v, mask: F.scaled_dot_product_attention(q, k, v, mask)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
+        """Look up in the memory what the mask allows."""
+
         def heads(y: Tensor) -> Tensor:
             return y.view(*y.shape[:2], HEADS, -1).transpose(1, 2)
 
@@ -160,6 +173,7 @@ class Gated(nn.Module):
         self.down = nn.Linear(HIDDEN, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return vectors of the same width."""
         return self.down(F.silu(self.gate(x)) * self.up(x))
 
 
@@ -174,7 +188,10 @@ class ModernLayer(nn.Module):
         self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(3 if decodes else 2))
         self.dropout = nn.Dropout(0.1)
 
-    def forward(self, x: Tensor, mask: Tensor, memory: Tensor | None = None, cross: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, mask: Tensor, memory: Tensor | None = None, cross: Tensor | None = None
+    ) -> Tensor:
+        """Return the vectors with what attention and feed-forward add."""
         y = self.norms[0](x)
         x = x + self.dropout(self.self_attention(y, y, mask))
         if self.cross_attention is not None:
@@ -191,13 +208,14 @@ class ModernStack(nn.Module):
         self.norm = nn.RMSNorm(WIDTH)
 
     def forward(self, x: Tensor, *inputs: Tensor) -> Tensor:
+        """Return what the last layer returns, normalised."""
         for layer in self.layers:
             x = layer(x, *inputs)
         return self.norm(x)
 
 
 class Modern(nn.Module):
-    """An encoder-decoder of today's parts: pre-norm, RMSNorm, SwiGLU, rotary or learned positions."""
+    """An encoder-decoder of pre-norm, RMSNorm, SwiGLU, and rotary or learned positions."""
 
     def __init__(self, rotary: bool) -> None:
         super().__init__()
@@ -209,6 +227,7 @@ class Modern(nn.Module):
         self.output = nn.Linear(WIDTH, VOCABULARIES[1])
 
     def forward(self, source: Tensor, target: Tensor, masks: dict[str, Tensor]) -> Tensor:
+        """Return logits."""
         memory = self.encoder(self.source_positions(self.source(source)), masks["encoder"])
         y = self.target_positions(self.target(target))
         return self.output(self.decoder(y, masks["decoder"], memory, masks["cross"]))
@@ -220,7 +239,9 @@ def modern(rotary: bool = True) -> Patient:
     stacks = {"encoder": network.encoder, "decoder": network.decoder}
     attentions = {side: [layer.self_attention for layer in s.layers] for side, s in stacks.items()}
     attentions["cross"] = [layer.cross_attention for layer in network.decoder.layers]
-    positions = {} if rotary else {"encoder": network.source_positions, "decoder": network.target_positions}
+    positions = (
+        {} if rotary else {"encoder": network.source_positions, "decoder": network.target_positions}
+    )
     organs = Organs(
         network.encoder,
         network.decoder,
@@ -241,20 +262,38 @@ def of_hugging_face(kind: str) -> Patient:
     sizes = {"d_model": WIDTH, "vocab_size": VOCABULARIES[1]}
     if kind == "T5":
         config = transformers.T5Config(
-            **sizes, d_kv=8, num_heads=HEADS, num_layers=LAYERS, num_decoder_layers=LAYERS, d_ff=HIDDEN,
-            pad_token_id=0, decoder_start_token_id=0, eos_token_id=1,
+            **sizes,
+            d_kv=8,
+            num_heads=HEADS,
+            num_layers=LAYERS,
+            num_decoder_layers=LAYERS,
+            d_ff=HIDDEN,
+            pad_token_id=0,
+            decoder_start_token_id=0,
+            eos_token_id=1,
         )
         network = transformers.T5ForConditionalGeneration(config)
         ids, name = (0, 0, 1), "block"
     else:
         config = getattr(transformers, f"{kind}Config")(
-            **sizes, encoder_layers=LAYERS, decoder_layers=LAYERS, encoder_attention_heads=HEADS,
-            decoder_attention_heads=HEADS, encoder_ffn_dim=HIDDEN, decoder_ffn_dim=HIDDEN,
-            max_position_embeddings=128, pad_token_id=0, eos_token_id=2, bos_token_id=1,
-            decoder_start_token_id=0 if kind == "Marian" else 2, forced_eos_token_id=None,
+            **sizes,
+            encoder_layers=LAYERS,
+            decoder_layers=LAYERS,
+            encoder_attention_heads=HEADS,
+            decoder_attention_heads=HEADS,
+            encoder_ffn_dim=HIDDEN,
+            decoder_ffn_dim=HIDDEN,
+            max_position_embeddings=128,
+            pad_token_id=0,
+            eos_token_id=2,
+            bos_token_id=1,
+            decoder_start_token_id=0 if kind == "Marian" else 2,
+            forced_eos_token_id=None,
             scale_embedding=kind == "Marian",
         )
-        network = getattr(transformers, {"Bart": "BartForConditionalGeneration", "Marian": "MarianMTModel"}[kind])(config)
+        network = getattr(
+            transformers, {"Bart": "BartForConditionalGeneration", "Marian": "MarianMTModel"}[kind]
+        )(config)
         ids, name = ((0, 0, 2) if kind == "Marian" else (0, 2, 2)), "layers"
     network.train()
     encoder, decoder = network.get_encoder(), network.get_decoder()
@@ -276,11 +315,15 @@ def of_hugging_face(kind: str) -> Patient:
 
 MAKERS: dict[str, Callable[[], Patient]] = {
     "course, post-norm": course,
-    "course, pre-norm, learned positions": lambda: course(norm_first=True, positions="learned", tying="two_way"),
+    "course, pre-norm, learned positions": lambda: course(
+        norm_first=True, positions="learned", tying="two_way"
+    ),
     "course, one vocabulary": lambda: course((28, 28), tying="three_way"),
     "course, untied, one layer": lambda: course(encoder_layers=1, decoder_layers=1, tying="none"),
     "torch, post-norm": of_torch,
-    "torch, pre-norm, learned positions, tied": lambda: of_torch(Learned, norm_first=True, tied=True),
+    "torch, pre-norm, learned positions, tied": lambda: of_torch(
+        Learned, norm_first=True, tied=True
+    ),
     "today's parts, rotary": modern,
     "today's parts, learned positions": lambda: modern(rotary=False),
     "Marian": lambda: of_hugging_face("Marian"),

@@ -1,7 +1,7 @@
 """Try every known fault on right subjects of several makers; keep what is seen.
 
-``python -m tools.signatures`` writes ``transformer_course/examine/faults/signatures.json``: for each
-fault the outcomes that its ways to break have on all makers, and those of the right subjects.
+``python -m tools.signatures`` writes ``transformer_course/examine/faults/signatures.json``: for
+each fault the outcomes that its ways to break have on all makers, and those of the right subjects.
 """
 
 import argparse
@@ -29,6 +29,9 @@ LEFT_OUT = "-"
 RIGHT = ""
 """In the place of a fault's name: nothing is broken."""
 WAYS = {way.__name__: way for fault in FAULTS.values() for way in fault.ways}
+
+ENOUGH = 1000.0
+"""Seconds: no outcome may depend on what else the machine does."""
 
 Trial = tuple[str, Sequence[str], int]
 """A maker, the ways in which its subject is broken, and a seed."""
@@ -58,7 +61,7 @@ def tried(trial: Trial) -> dict[str, str] | None:
         subject = patient(maker, ways, seed).subject()
     except NoSuchOrgan:
         return None
-    observed = observe(subject)
+    observed = observe(subject, ENOUGH)
     return observed.words | dict.fromkeys(observed.left_out, LEFT_OUT)
 
 

@@ -38,8 +38,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
-    It is 0 if all went well, 1 if something is not as it should be that a command looked at, 2 if something went wrong that the user
-    can mend, 130 after Ctrl-C, even if a training saved what it had learned.
+    It is 0 if all went well, 1 if what was looked at is not as it should be, 2 if something
+    went wrong that the user can mend, 130 after Ctrl-C, even if a training saved what it had learned.
     """
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments

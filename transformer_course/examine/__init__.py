@@ -27,9 +27,9 @@ def examine(
 ) -> Examination:
     """Find out what is wrong with a model.
 
-    Weights, buffers, gradients and random numbers are put back as they were. What cannot be reached,
-    such as the moments in an optimiser of the subject's ``training_step``, is not: hand over a
-    function that makes the subject where you want to go on training it.
+    Weights, buffers, gradients and random numbers are put back as they were. What cannot be
+    reached, such as the moments in an optimiser of the subject's ``training_step``, is not: hand
+    over a function that makes the subject where you want to go on training it.
 
     Parameters
     ----------

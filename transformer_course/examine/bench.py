@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course.examine import reference
-from transformer_course.examine.experiment import NotExamined
 from transformer_course.examine.subject import Pair, Subject
 
 T = TypeVar("T")
@@ -25,6 +24,10 @@ EFFECT = 1e-4
 
 class ExaminationError(ValueError):
     """A subject cannot be examined; the words say why and what to give."""
+
+
+class NotExamined(Exception):  # noqa: N818 - no error, but a reason
+    """Why an experiment cannot be made here, in words that end a sentence."""
 
 
 class Bench:
@@ -56,7 +59,9 @@ class Bench:
     def source_words(self) -> list[int]:
         """Ids of a source that are ordinary words; where there are few, all but padding."""
         subject = self.subject
-        return _words(subject.source_vocab, {subject.source_pad, subject.bos, subject.eos, subject.pad})
+        return _words(
+            subject.source_vocab, {subject.source_pad, subject.bos, subject.eos, subject.pad}
+        )
 
     @cached_property
     def target_words(self) -> list[int]:
@@ -167,7 +172,11 @@ class Bench:
     def pairs(self) -> list[Pair]:
         """Three pairs of words: sorted by the length of one side, they come in another order."""
         source, target = self.sources.tolist(), self.targets[:, 1:].tolist()
-        return [(source[0][:4], target[0]), (source[1], target[1][:2]), (source[2][:3], target[2][:4])]
+        return [
+            (source[0][:4], target[0]),
+            (source[1], target[1][:2]),
+            (source[2][:3], target[2][:4]),
+        ]
 
     @cached_property
     def collated(self) -> tuple[Tensor, Tensor, Tensor]:

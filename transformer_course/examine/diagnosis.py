@@ -92,16 +92,16 @@ def usual_outcomes() -> dict[str, frozenset[str]]:
 
     An outcome that is fine in itself, but that none of many right subjects had, can still decide.
     """
-    return {
-        name: frozenset(_data()[""].get(name, ())) | {LEFT_OUT} for name in EXPERIMENTS
-    }
+    return {name: frozenset(_data()[""].get(name, ())) | {LEFT_OUT} for name in EXPERIMENTS}
 
 
 @cache
 def signatures() -> tuple[Signature, ...]:
     """Return what is known of each fault."""
     return tuple(
-        Signature(fault, {name: frozenset(_data()[key].get(name, [LEFT_OUT])) for name in EXPERIMENTS})
+        Signature(
+            fault, {name: frozenset(_data()[key].get(name, [LEFT_OUT])) for name in EXPERIMENTS}
+        )
         for key, fault in FAULTS.items()
         if key in _data()
     )

@@ -9,13 +9,8 @@ from transformer_course.checker.exits import no_exit
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
-from transformer_course.examine.bench import Bench, ExaminationError
-from transformer_course.examine.experiment import (
-    EXPERIMENTS,
-    Experiment,
-    NotExamined,
-    Outcome,
-)
+from transformer_course.examine.bench import Bench, ExaminationError, NotExamined
+from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome
 from transformer_course.examine.lesson import lesson
 from transformer_course.examine.subject import Subject
 
@@ -108,7 +103,9 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
 
 def _is_given(subject: Subject, name: str) -> bool:
     given = getattr(subject, name)
-    return given is not None and (callable(given) or not isinstance(given, list | tuple) or bool(given))
+    return given is not None and (
+        callable(given) or not isinstance(given, list | tuple) or bool(given)
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -2,16 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from transformer_course.examine.bench import Bench
+from transformer_course.examine.bench import Bench
 
 Numbers = dict[str, Any]
-
-
-class NotExamined(Exception):  # noqa: N818 - no error, but a reason
-    """Why an experiment cannot be made here, in words that end a sentence."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class Experiment:
     name: str
     question: str
     outcomes: dict[str, bool]
-    run: Callable[["Bench"], Outcome]
+    run: Callable[[Bench], Outcome]
     needs: tuple[str, ...] = ()
     follows: bool = False
     tells: bool = False
@@ -70,18 +65,16 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 def experiment(
     name: str, question: str, *, fine: str, wrong: str, needs: str = "", **more: bool
-) -> Callable[[Callable[["Bench"], Outcome]], Callable[["Bench"], Outcome]]:
+) -> Callable[[Callable[[Bench], Outcome]], Callable[[Bench], Outcome]]:
     """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars.
 
     ``more`` are ``follows`` and ``tells``.
     """
 
-    def add(run: Callable[["Bench"], Outcome]) -> Callable[["Bench"], Outcome]:
+    def add(run: Callable[[Bench], Outcome]) -> Callable[[Bench], Outcome]:
         outcomes = {word.strip(): True for word in fine.split("|")}
         outcomes |= {word.strip(): False for word in wrong.split("|") if word.strip()}
-        EXPERIMENTS[name] = Experiment(
-            name, question, outcomes, run, tuple(needs.split()), **more
-        )
+        EXPERIMENTS[name] = Experiment(name, question, outcomes, run, tuple(needs.split()), **more)
         return run
 
     return add

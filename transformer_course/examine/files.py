@@ -85,8 +85,8 @@ def _guarded(run: Callable[[], Any], what: str, seconds: float) -> Any:
         raise
     except TimeLimitReached:
         raise ExaminationError(
-            f"{what} does not end within {seconds:g} seconds: does it train when it is imported, or "
-            "does a loop never stop? Put that below `if __name__ == '__main__':`."
+            f"{what} does not end within {seconds:g} seconds: does it train when it is imported, "
+            "or does a loop never stop? Put that below `if __name__ == '__main__':`."
         ) from None
     except SystemExit as error:
         raise ExaminationError(

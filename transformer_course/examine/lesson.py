@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_course.examine import reference
-from transformer_course.examine.bench import Bench
-from transformer_course.examine.experiment import NotExamined
+from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.subject import Pair
 
 PAIRS = 12
@@ -264,9 +263,7 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
     sources = [list(source) for source, _ in pairs]
     record.beam = _up_to_the_end(bench, _said(bench, subject.beam, sources))
     steps = max(len(target) for _, target in pairs) + LONGER
-    record.our_beam = [
-        _our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs
-    ]
+    record.our_beam = [_our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs]
 
 
 def _our_beam(bench: Bench, source: Tensor, steps: int) -> list[int]:
@@ -313,7 +310,7 @@ class _LookUps(TorchFunctionMode):
         super().__init__()
         self.watched = watched
 
-    def __torch_function__(self, function, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
+    def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is torch.nn.functional.embedding and len(args) > 1:
             ids, table = args[:2]
             self.watched.looked_up.append((ids.detach().cpu().clone(), table.data_ptr()))

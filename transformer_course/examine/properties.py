@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from transformer_course.examine import adapters
-from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench
-from transformer_course.examine.experiment import NotExamined
+from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench, NotExamined
 from transformer_course.examine.experiments import gradients
 from transformer_course.examine.experiments import model as experiments
 from transformer_course.model.feed_forward import FeedForward

@@ -168,7 +168,11 @@ def _unexplained(found: Examination) -> Iterator[Part]:
 
 def _beside_healthy(names: Sequence[str], found: Examination) -> Table:
     rows = tuple(
-        (EXPERIMENTS[name].question, found.experiments[name].word, " or ".join(EXPERIMENTS[name].healthy))
+        (
+            EXPERIMENTS[name].question,
+            found.experiments[name].word,
+            " or ".join(EXPERIMENTS[name].healthy),
+        )
         for name in names
     )
     return Table("Experiments", ("question", "here", "in a right model"), rows)

@@ -1,5 +1,6 @@
 """A learner's whole file as a subject: the parts together, and the lines around them."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -86,8 +87,6 @@ def _step(trainer: Any, batch: tuple[Tensor, ...]) -> float:
             raise _StepTaken from None
 
     trainer.next_batch, trainer.look = next_batch, lambda watch: None
-    try:
+    with contextlib.suppress(_StepTaken):
         trainer.train()
-    except _StepTaken:
-        pass
     return trainer.losses[-1]

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from transformer_course.examine.bench import Bench, place_of
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import Bench, NotExamined, place_of
+from transformer_course.examine.experiment import Outcome, experiment
 
 LONG = 60
 """Words of a long sentence."""
@@ -129,7 +129,9 @@ def long_sentences(bench: Bench) -> Outcome:
     try:
         _, _, target_out = bench.collate([(source, target)])
     except Exception as error:
-        raise NotExamined(f"a pair of {LONG} words raises {type(error).__name__}: {error}") from None
+        raise NotExamined(
+            f"a pair of {LONG} words raises {type(error).__name__}: {error}"
+        ) from None
     (row,) = _rows(bench, target_out)
     short_ends = [short[-1] for short in _rows(bench, bench.collated[2])]
     numbers = {"words": LONG, "length of target out": len(row), "last id": row[-1]}

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.bench import EFFECT, Bench, evaluating
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import EFFECT, Bench, NotExamined, evaluating
+from transformer_course.examine.experiment import Outcome, experiment
 
 NAMES_SHOWN = 4
 

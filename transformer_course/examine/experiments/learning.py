@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from transformer_course.examine.bench import Bench
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import Bench, NotExamined
+from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.lesson import LONGER, Lesson, lesson
+from transformer_course.examine.subject import Pair
 
 ALMOST = 0.9
 DIFFERENCES = (
@@ -79,10 +80,11 @@ def fed_the_right_words(bench: Bench) -> Outcome:
 def fed_its_own_words(bench: Bench) -> Outcome:
     """Translate the pairs by a right greedy search."""
     record = _learned(bench)
-    return _judged(record.ours, record.pairs)
+    return judged(record.ours, record.pairs)
 
 
-def _judged(said: list[list[int]], pairs: Sequence) -> Outcome:
+def judged(said: Sequence[list[int]], pairs: Sequence[Pair]) -> Outcome:
+    """Say how translations differ from the targets that are wanted."""
     wanted = [list(target) for _, target in pairs]
     share = sum(s == w for s, w in zip(said, wanted, strict=True)) / len(wanted)
     numbers = {"sentences that are right": share, "the first": said[0], "wanted": wanted[0]}
@@ -110,7 +112,7 @@ def _beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
     numbers |= {"theirs": wrong[0][0], "a right one": wrong[0][1]}
     if all(t == o[: len(t)] for t, o in wrong):
         return Outcome("it is cut short", numbers)
-    judged = _judged(theirs, [(None, said) for said in ours])
+    judged = judged(theirs, [(None, said) for said in ours])
     if judged.word not in ("yes", "no"):
         return Outcome(judged.word, numbers)
     if all(len(t) < len(o) for t, o in wrong):

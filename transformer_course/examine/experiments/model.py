@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench, NotExamined
+from transformer_course.examine.experiment import Outcome, experiment
 
 
 @experiment(
@@ -260,9 +260,7 @@ def one_word(bench: Bench) -> Outcome:
 def length(bench: Bench) -> Outcome:
     """Give it one."""
     repeats = 100 // SOURCE + 1
-    source, target = (
-        ids[:1].repeat(1, repeats)[:, :100] for ids in (bench.sources, bench.targets)
-    )
+    source, target = (ids[:1].repeat(1, repeats)[:, :100] for ids in (bench.sources, bench.targets))
     try:
         bench.scores(source, target)
     except Exception as error:
@@ -298,7 +296,9 @@ def _unmoved(bench: Bench, said: Tensor) -> Outcome:
     _must_be_steady(bench)
     effect = bench.effect(said, bench.usual_scores)
     if said.isnan().any() and not bench.usual_scores.isnan().any():
-        return Outcome("NaN", {"share of the positions": float(said.isnan().any(-1).float().mean())})
+        return Outcome(
+            "NaN", {"share of the positions": float(said.isnan().any(-1).float().mean())}
+        )
     return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
 
 

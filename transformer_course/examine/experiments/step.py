@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.bench import Bench, evaluating
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import Bench, NotExamined, evaluating
+from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.experiments.gradients import parameter_names
 
 SURE = 30.0

@@ -4,8 +4,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from transformer_course.examine.bench import Bench
-from transformer_course.examine.experiment import NotExamined, Outcome, experiment
+from transformer_course.examine.bench import Bench, NotExamined
+from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.subject import Pair
 
 FEW = 30

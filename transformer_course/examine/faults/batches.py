@@ -18,9 +18,14 @@ def _rows(patient: Patient, row: Callable[[list[int], list[int]], Rows]) -> None
 
     def collate(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
         rows = [row(list(source), list(target)) for source, target in pairs]
-        source, target_in, target_out = (padded(side, patient.pad) for side in zip(*rows, strict=True))
+        source, target_in, target_out = (
+            padded(side, patient.pad) for side in zip(*rows, strict=True)
+        )
         length = max(target_in.shape[1], target_out.shape[1])
-        more = [torch.nn.functional.pad(t, (0, length - t.shape[1]), value=patient.pad) for t in (target_in, target_out)]
+        more = [
+            torch.nn.functional.pad(t, (0, length - t.shape[1]), value=patient.pad)
+            for t in (target_in, target_out)
+        ]
         return source, *more
 
     patient.collate = collate
@@ -56,7 +61,11 @@ def swapped(patient: Patient) -> None:
     words = min(p.vocabularies)
     _rows(
         p,
-        lambda s, t: ([*(x % words for x in t), p.eos], [p.bos, *(x % words for x in s)], [*s, p.eos]),
+        lambda s, t: (
+            [*(x % words for x in t), p.eos],
+            [p.bos, *(x % words for x in s)],
+            [*s, p.eos],
+        ),
     )
 
 

@@ -40,8 +40,10 @@ def future_not_past(patient: Patient) -> None:
 
 
 def does_not_see_itself(patient: Patient) -> None:
-    """Let the decoder see only what comes before; the first position, which is left with nothing,
-    sees everything, as where hidden scores are a large negative number.
+    """Let the decoder see only what comes before.
+
+    The first position, which is left with nothing, sees everything, as where hidden scores are a
+    large negative number.
     """
 
     def mask(source: Tensor, target: Tensor) -> Tensor:
@@ -86,7 +88,9 @@ def other_padding_id(patient: Patient) -> None:
 
 def end_of_source_hidden(patient: Patient) -> None:
     """Hide the last token of each source too."""
-    _mask_of_source(patient, lambda real: real & F.pad(real[:, 1:], (0, 1)) | (real.sum(1) < 2)[:, None])
+    _mask_of_source(
+        patient, lambda real: real & F.pad(real[:, 1:], (0, 1)) | (real.sum(1) < 2)[:, None]
+    )
 
 
 def mask_along_queries(patient: Patient) -> None:

@@ -12,7 +12,9 @@ from transformer_course.examine.patient import Patient
 STEPS = 12
 
 
-def _greedy(patient: Patient, following: Callable[[Tensor], Tensor], begin: int | None = None) -> None:
+def _greedy(
+    patient: Patient, following: Callable[[Tensor], Tensor], begin: int | None = None
+) -> None:
     """Search by another choice of the next token from scores (batch, target, vocab)."""
 
     def greedy(scores: Callable, source: Tensor) -> list[list[int]]:

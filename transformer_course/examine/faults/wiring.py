@@ -1,7 +1,5 @@
 """Positions, and what passes from the encoder to the decoder."""
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -27,9 +25,7 @@ def no_positions(patient: Patient) -> None:
 def positions_along_the_batch(patient: Patient) -> None:
     """Give each sentence a position instead of each token."""
     for side in ("encoder", "decoder"):
-        patient.on_positions(
-            side, lambda add, x: add(x.transpose(0, 1)).transpose(0, 1)
-        )
+        patient.on_positions(side, lambda add, x: add(x.transpose(0, 1)).transpose(0, 1))
 
 
 def source_not_read(patient: Patient) -> None:
@@ -86,5 +82,3 @@ def activation_on_scores(patient: Patient) -> None:
 def softmax_over_positions(patient: Patient) -> None:
     """End the model with a softmax along the sentence."""
     patient.after_scores.append(lambda scores: scores.log_softmax(dim=1))
-
-

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from transformer_course.checker.exercise import exercise
+from transformer_course.examine import properties as invariance
 from transformer_course.exercises.transformer.models import (
     FOR_EITHER_TEST,
     TRIED,
@@ -22,7 +23,6 @@ from transformer_course.exercises.transformer.models import (
     tried_on,
     tried_on_either,
 )
-from transformer_course.examine import properties as invariance
 
 
 @exercise(

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from transformer_course.checker.exercise import exercise
+from transformer_course.examine import properties as invariance
 from transformer_course.exercises.transformer.models import (
     FOR_EITHER_TEST,
     EachTokenAlone,
@@ -21,7 +22,6 @@ from transformer_course.exercises.transformer.models import (
     tried_on,
     tried_on_either,
 )
-from transformer_course.examine import properties as invariance
 
 
 @exercise(

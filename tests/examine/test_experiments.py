@@ -1,0 +1,524 @@
+"""Each experiment is seen to give each of its outcomes, on a subject for which it must."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+
+from tools.patients import course
+from tools.signatures import WAYS
+from transformer_course.examine.bench import Bench, NotExamined
+from transformer_course.examine.experiment import EXPERIMENTS
+from transformer_course.examine.experiments.learning import judged
+from transformer_course.examine.patient import Patient
+
+Break = Callable[[Patient], None]
+
+
+# Ways to break, and to vary, a subject that are no known faults
+
+
+def probabilities_by_log(patient: Patient) -> None:
+    patient.after_scores.append(lambda scores: scores.log_softmax(dim=-1))
+
+
+def nan_scores(patient: Patient) -> None:
+    patient.after_scores.append(lambda scores: scores * float("nan"))
+
+
+def no_dropout(patient: Patient) -> None:
+    for module in patient.network.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+
+
+def sees_the_last_token(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        last = target[:, -1:, None] * (torch.arange(target.shape[1]) == 1)[None, :, None]
+        return right(source, target, masks) + last
+
+    patient.call = call
+
+
+def forgets_the_second_token(patient: Patient) -> None:
+    right = patient.masks["decoder"]
+
+    def mask(source, target):
+        seen = right(source, target).clone()
+        if seen.shape[-1] > 2:
+            seen[..., 2:, 1] = False
+        return seen
+
+    patient.masks["decoder"] = mask
+
+
+def only_itself(patient: Patient) -> None:
+    patient.masks["decoder"] = lambda source, target: torch.eye(target.shape[1]).bool()[None, None]
+
+
+def scores_of_nothing(patient: Patient) -> None:
+    patient.after_scores.append(lambda scores: torch.zeros_like(scores).requires_grad_())
+
+
+def every_second_word_of_source(patient: Patient) -> None:
+    right = patient.real
+    patient.real = lambda ids, pad: right(ids, pad) & (torch.arange(ids.shape[1]) % 2 == 0)
+
+
+def nan_at_padding(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        padded = (source == patient.pad).any() | (target[:, 1:] == patient.pad).any()
+        return right(source, target, masks) * (float("nan") if padded else 1.0)
+
+    patient.call = call
+
+
+def squeezed(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        return right(source, target, masks).squeeze(1) if target.shape[1] > 1 else 1 / 0
+
+    patient.call = call
+
+
+def empty_source_is_nan(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        empty = (source == patient.pad).all(dim=1)
+        return right(source, target, masks).masked_fill(empty[:, None, None], float("nan"))
+
+    patient.call = call
+
+
+def empty_source_is_nan_for_all(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        empty = bool((source == patient.pad).all(dim=1).any())
+        return right(source, target, masks) * (float("nan") if empty else 1.0)
+
+    patient.call = call
+
+
+def empty_source_raises(patient: Patient) -> None:
+    def call(source, target, masks, right=patient.call):
+        if (source == patient.pad).all(dim=1).any():
+            raise ValueError("an empty sentence")
+        return right(source, target, masks)
+
+    patient.call = call
+
+
+def times(factor: float) -> Break:
+    def scale(patient: Patient) -> None:
+        patient.after_scores.append(lambda scores: scores * factor)
+
+    scale.__name__ = f"times {factor}"
+    return scale
+
+
+def knows_the_words(patient: Patient) -> None:
+    """Say the wanted words of the bench's pairs, which are those of the usual sentences."""
+    pairs = Bench(patient.subject(), 10).pairs
+
+    def call(source, target, masks, right=patient.call):
+        logits = right(source, target, masks)
+        for row, ids in enumerate(target.tolist()):
+            for _, words in pairs:
+                wanted = [*words, patient.eos]
+                if ids[1 : len(words) + 1] == list(words):
+                    logits[row, range(len(wanted)), wanted] += 20
+        return logits
+
+    patient.call = call
+
+
+def unused_weights(patient: Patient) -> None:
+    patient.network.unused = nn.Linear(2, 2)
+
+
+def begins_with_unknown(patient: Patient) -> None:
+    right = patient.collate
+
+    def collate(pairs):
+        source, target_in, target_out = right(pairs)
+        target_in[:, 0] = patient.UNKNOWN
+        return source, target_in, target_out
+
+    patient.collate = collate
+
+
+def ends_with_unknown(patient: Patient) -> None:
+    right = patient.collate
+
+    def collate(pairs):
+        source, target_in, target_out = right(pairs)
+        return source, target_in, target_out.where(target_out != patient.eos, patient.UNKNOWN)
+
+    patient.collate = collate
+
+
+def other_targets(patient: Patient) -> None:
+    right = patient.collate
+    patient.collate = lambda pairs: right([(source, [5, 5, 5]) for source, _ in pairs])
+
+
+def one_row_each(patient: Patient) -> None:
+    """Cut all rows to the shortest, so that nothing is padded."""
+    right = patient.collate
+
+    def collate(pairs):
+        length = min(len(side) for pair in pairs for side in pair)
+        return right([(source[:length], target[:length]) for source, target in pairs])
+
+    patient.collate = collate
+
+
+def first_word_not_counted(patient: Patient) -> None:
+    right = patient.loss
+    patient.loss = lambda scores, wanted: right(scores[:, 1:], wanted[:, 1:])
+
+
+def hardly_learns(patient: Patient) -> None:
+    patient.rate = 1e-4
+
+
+def scores_detached(patient: Patient) -> None:
+    patient.after_scores.append(lambda scores: scores.detach())
+
+
+def step_raises(patient: Patient) -> None:
+    def make():
+        def step(*batch):
+            raise RuntimeError("no step")
+
+        return step
+
+    patient.make_step = make
+
+
+def moves_at_random(patient: Patient) -> None:
+    def make():
+        def step(*batch):
+            with torch.no_grad():
+                for weight in patient.network.parameters():
+                    weight.add_(torch.randn_like(weight) * 1e-3)
+
+        return step
+
+    patient.make_step = make
+
+
+def translates(change: Callable) -> Break:
+    def break_patient(patient: Patient) -> None:
+        right = patient.translate
+        patient.translate = lambda sentences: change(right(sentences))
+
+    return break_patient
+
+
+def raises(*inputs):
+    raise RuntimeError("no translation")
+
+
+def begins_with_unknown_in_translating(patient: Patient) -> None:
+    from transformer_course.examine.reference import greedy
+
+    patient.greedy = lambda scores, source: greedy(scores, source, patient.UNKNOWN, patient.eos, 12)
+
+
+def source_with_an_end(patient: Patient) -> None:
+    right = patient.source_of
+    patient.source_of = lambda sentences: right([[*s, patient.eos] for s in sentences])
+
+
+def knows_no_other_sentence(patient: Patient) -> None:
+    """Translate every sentence as the first."""
+    right = patient.translate
+    patient.translate = lambda sentences: [right(sentences)[0]] * len(sentences)
+
+
+def beams(change: Callable) -> Break:
+    def break_patient(patient: Patient) -> None:
+        right = patient.beam
+        patient.beam = lambda sentences: change(right(sentences))
+
+    return break_patient
+
+
+def cut_last_word(rows):
+    return [row[:-1] for row in rows]
+
+
+def one_word(rows):
+    return [[row[0]] * 5 for row in rows]
+
+
+def first_row_for_all(rows):
+    return [rows[0]] * len(rows)
+
+
+def goes_on(rows):
+    return [[*row, *row[:1] * 9] for row in rows]
+
+
+def shorter_and_other(rows):
+    return [[row[-1], 9][: len(row) - 1] for row in rows]
+
+
+def first_word_only(rows):
+    return [[row[0], *([9, 8, 9, 8, 9][: len(row)])] for row in rows]
+
+
+def backwards(rows):
+    return [[*row[::-1], 9] for row in rows]
+
+
+DIFFERENCES = {
+    "one word for ever": one_word,
+    "all sentences alike": first_row_for_all,
+    "it does not end": goes_on,
+    "it is cut short": cut_last_word,
+    "it is too short": shorter_and_other,
+    "only the first word is right": first_word_only,
+    "in another way": backwards,
+}
+
+MUST: dict[str, dict[str, str | Break | None]] = {
+    "scores": {
+        "logits": None,
+        "log-probabilities": probabilities_by_log,
+        "probabilities": "returns_probabilities",
+        "logits of which none is negative": "activation_on_scores",
+        "they sum along the sentence": "softmax_over_positions",
+        "NaN": nan_scores,
+    },
+    "two calls": {"the same": None, "different": "no_dropout_switch"},
+    "dropout": {"on in training": None, "there is none": no_dropout},
+    "future": {
+        "none": None,
+        "all": "no_causal_mask",
+        "the next few": "sees_the_next",
+        "some": sees_the_last_token,
+    },
+    "past": {"all": None, "none": "mask_upside_down", "some": forgets_the_second_token},
+    "own token": {"yes": None, "no": "rows_without_anything"},
+    "source": {
+        "all": None,
+        "none": "source_not_read",
+        "only the first": "only_first_token_of_source",
+        "all but the last": "end_of_source_hidden",
+        "some": every_second_word_of_source,
+    },
+    "padded source": {"yes": None, "no": "only_padding_seen"},
+    "source padding": {"no": None, "yes": "padding_of_source_seen", "NaN": nan_at_padding},
+    "target padding": {"no": None, "yes": "no_causal_mask", "NaN": nan_at_padding},
+    "other sentences": {"no": None, "yes": "memory_of_other_sentences"},
+    "positions": {
+        "in both": None,
+        "not in the decoder": "no_positions_in_decoder",
+        "not in the encoder": "no_positions_in_encoder",
+        "in neither": "no_positions",
+    },
+    "one word": {"yes": None, "no": squeezed},
+    "length": {"yes": None},
+    "empty source": {
+        "nowhere": None,
+        "in that sentence": empty_source_is_nan,
+        "in others": empty_source_is_nan_for_all,
+        "it raises an error": empty_source_raises,
+    },
+    "first loss": {
+        "about ln V": None,
+        "above": times(3.0),
+        "far above": times(60.0),
+        "below": knows_the_words,
+    },
+    "gradients": {
+        "for all": None,
+        "some are cut off": "encoder_detached",
+        "some are not used": unused_weights,
+        "for none": scores_detached,
+    },
+    "registered": {"yes": None, "no": "layers_in_a_list"},
+    "layers": {"yes": None, "no": "one_layer_repeated"},
+    "begin": {
+        "the begin token": None,
+        "the first word": "no_begin",
+        "something else": begins_with_unknown,
+    },
+    "end": {
+        "the end token": None,
+        "the last word": "no_end",
+        "something else": ends_with_unknown,
+    },
+    "shift": {
+        "by one": None,
+        "not at all": "not_shifted",
+        "by two": "shifted_twice",
+        "it is another text": other_targets,
+    },
+    "texts": {
+        "yes": None,
+        "they are swapped": "swapped",
+        "the source is reversed": "source_reversed",
+        "no": "sources_in_another_order",
+    },
+    "padding": {
+        "at the end": None,
+        "at the front": "padded_at_the_front",
+        "before the end token": "end_after_the_padding",
+        "it has another id": "padded_with_another_id",
+        "there is none": one_row_each,
+    },
+    "long sentences": {"yes": None, "no": "cut_before_the_end"},
+    "padding in the loss": {"no": None, "yes": "padding_counted"},
+    "words in the loss": {
+        "yes": None,
+        "not the end": "end_and_padding_ignored",
+        "not all": first_word_not_counted,
+    },
+    "mean": {
+        "tokens": None,
+        "sentences": "mean_per_sentence",
+        "positions with padding": "divided_by_padding_too",
+        "nothing, it is a sum": "summed",
+    },
+    "sure and wrong": {"yes": None, "no": "softmax_twice"},
+    "sure and right": {"yes": None, "no": "scores_reshaped"},
+    "weights that move": {
+        "all that have a gradient": None,
+        "none": "nothing_moves",
+        "some stay still": "encoder_not_trained",
+    },
+    "size of a step": {
+        "usual": None,
+        "hardly": "rate_far_too_low",
+        "very far": "rate_far_too_high",
+    },
+    "direction of a step": {"downhill": None, "uphill": "uphill", "across": moves_at_random},
+    "old gradients": {"yes": None, "no": "gradients_left"},
+    "learning": {
+        "by heart": None,
+        "it is still learning": hardly_learns,
+        "the token after the next": "step_shifts_again",
+        "the token that is fed in": "step_feeds_what_it_wants",
+        "it is stuck": "source_not_read",
+        "not at all": "rate_far_too_low",
+        "it diverges": "uphill",
+        "a step raises an error": step_raises,
+    },
+    "fed the right words": {"yes": None, "no": "shifted_twice"},
+    "fed its own words": {
+        "yes": None,
+        "one word for ever": "not_shifted",
+        "it does not end": "no_end",
+        "no": "softmax_over_queries",
+    },
+    "their translation": {
+        "yes": None,
+        "no": "first_position",
+        "it raises an error": translates(raises),
+    },
+    "how it differs": {
+        "not at all": None,
+        **{word: translates(change) for word, change in DIFFERENCES.items()},
+    },
+    "mode": {"eval": None, "train": "in_train_mode"},
+    "alone": {"yes": None, "no": "stops_with_the_first"},
+    "twice": {"yes": None, "no": "samples"},
+    "first token": {
+        "the begin token": None,
+        "padding": "begins_with_padding",
+        "the end token": "begins_with_the_end",
+        "another": begins_with_unknown_in_translating,
+    },
+    "fed by their search": {
+        "all that was said": None,
+        "a few tokens": "only_the_last_token",
+        "nothing new": "feeds_the_begin_token_only",
+    },
+    "source in translating": {
+        "yes": None,
+        "without the end": "source_without_the_end",
+        "with an end": source_with_an_end,
+        "backwards": "source_backwards",
+        "no": "source_with_other_ids",
+    },
+    "beam": {
+        "yes": None,
+        "it finds what greedy finds": "beam_of_one",
+        "it finds something less likely": "beam_of_the_least_likely",
+        "it raises an error": beams(raises),
+    },
+    "beam on the pairs": {
+        "not at all": None,
+        **{word: beams(change) for word, change in DIFFERENCES.items()},
+    },
+    "ids": {"yes": None, "no": "ids_too_large"},
+    "test in train": {"hardly any": None, "many": "test_in_train"},
+    "lines": {"yes": None, "no": "lines_shifted"},
+    "copies": {"hardly any": None, "many": "target_is_source"},
+    "unknown words": {"few": None, "many": "test_unknown"},
+    "vocabularies": {"yes": None, "no": "vocabulary_made_anew"},
+}
+ELSEWHERE = {
+    ("positions", "relative"): "test_rotary_positions_are_relative",
+    ("length", "no"): "test_short_tables_are_found",
+    ("fed its own words", "all sentences alike"): "test_sentences_that_are_alike_are_said_to_be",
+}
+"""Outcomes that another test of this file shows."""
+
+
+def outcome(name: str, patient: Patient) -> str:
+    torch.manual_seed(0)
+    return EXPERIMENTS[name].run(Bench(patient.subject(), 600)).word
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def patient_with(way: str | Break | None) -> Patient:
+    torch.manual_seed(0)
+    patient = course()
+    if way is not None:
+        (WAYS[way] if isinstance(way, str) else way)(patient)
+    return patient
+
+
+@pytest.mark.parametrize(
+    ("name", "word", "way"),
+    [(name, word, way) for name, ways in MUST.items() for word, way in ways.items()],
+)
+def test_experiment_gives_the_outcome_that_it_must(
+    name: str, word: str, way: str | Break | None
+) -> None:
+    assert outcome(name, patient_with(way)) == word
+
+
+def test_every_outcome_is_shown() -> None:
+    shown = {(name, word) for name, ways in MUST.items() for word in ways}
+    every = {(each.name, word) for each in EXPERIMENTS.values() for word in each.outcomes}
+    assert every == shown | ELSEWHERE.keys()
+    assert all(test in globals() for test in ELSEWHERE.values())
+
+
+def test_rotary_positions_are_relative() -> None:
+    from tools.patients import modern
+
+    torch.manual_seed(0)
+    assert outcome("positions", modern()) == "relative"
+
+
+def test_short_tables_are_found() -> None:
+    torch.manual_seed(0)
+    assert outcome("length", course(max_len=20)) == "no"
+
+
+def test_sentences_that_are_alike_are_said_to_be() -> None:
+    pairs = [([4], [5, 6, 7]), ([5], [8, 9, 10])]
+    assert judged([[5, 6, 7], [5, 6, 7]], pairs).word == "all sentences alike"
+
+
+def test_positions_are_not_asked_for_where_the_source_is_not_read() -> None:
+    with pytest.raises(NotExamined, match="the source is not read"):
+        outcome("positions", patient_with("source_not_read"))
