@@ -38,8 +38,8 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells count
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status.
 
-    It is 0 if all went well, 1 if what was looked at is not as it should be, 2 if something
-    went wrong that the user can mend, 130 after Ctrl-C, even if a training saved what it had learned.
+    It is 0 if all went well, 1 if what was looked at is not as it should be, 2 if something went
+    wrong that the user can mend, 130 after Ctrl-C, even if a training saved what it had learned.
     """
     _open_closed_streams()
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -301,7 +301,9 @@ def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss 
 def _keep_model(options: argparse.Namespace) -> None:
     """Keep the learner's file beside the run that it determines."""
     if options.model:
-        write_text(options.output / NAME, options.model.read_text(encoding="utf-8"))
+        from transformer_course.own.file import read
+
+        write_text(options.output / NAME, read(options.model))
 
 
 def _summary(facts: dict[str, Any]) -> str:
@@ -344,7 +346,7 @@ def _requested_run(options: argparse.Namespace) -> "Run":
 
 
 def _check(options: argparse.Namespace) -> int:
-    from transformer_course.own import check, whole
+    from transformer_course.own import check, subject, whole
 
     module, failed = check.load(options.file), 0
     for row in check.rows(options.file, module):
@@ -353,9 +355,13 @@ def _check(options: argparse.Namespace) -> int:
         if row.feedback and not row.feedback.passed:
             failed += 1
             print(textwrap.indent(str(row.feedback), "    "))
-    if fault := whole.fault(module):
-        print(f"Together the parts go wrong: {fault}.")
-    return int(bool(failed or fault))
+    fault = whole.fault(module)
+    if fault:
+        print(f"Together the parts compute something else than the course's: {fault}.")
+    together = subject.examined(module)
+    if not together.healthy:
+        print(f"All parts and the lines around them, examined together:\n{together}")
+    return int(bool(failed or fault or not together.healthy))
 
 
 def _examine(options: argparse.Namespace) -> int:
@@ -378,12 +384,12 @@ def _examine(options: argparse.Namespace) -> int:
 
 
 def _export(options: argparse.Namespace) -> None:
-    from transformer_course.own import check
     from transformer_course.own.export import exported
+    from transformer_course.own.file import read
 
     if options.file.exists():
         raise ValueError(f"{options.file} exists already: name a new file.")
-    write_text(options.file, exported(check.read(options.model)))
+    write_text(options.file, exported(read(options.model)))
     print(f"{options.file}: needs only torch; python {options.file} SOURCE TARGET trains it.")
 
 

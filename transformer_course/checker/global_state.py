@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch._tensor_str import PRINT_OPTS
 
+from transformer_course.checker.exits import no_exit
+
 
 def _working_folder() -> Path | None:
     with contextlib.suppress(OSError):  # somebody may have removed it
@@ -55,7 +57,7 @@ def untouched_globals() -> Iterator[None]:
     try:
         # The context of a device slows every call of torch down.
         on_cpu = contextlib.nullcontext() if device.type == "cpu" else torch.device("cpu")
-        with warnings.catch_warnings(), on_cpu, torch.enable_grad():
+        with warnings.catch_warnings(), on_cpu, torch.enable_grad(), no_exit():
             warnings.simplefilter("ignore")
             yield
     finally:

@@ -12,7 +12,7 @@ from types import FrameType
 TIME_LIMIT = 5.0  # seconds for one case; an answer needs milliseconds
 CHECK_LIMIT = 60.0  # seconds for a whole check, which needs a few at the first time
 AGAIN, CLOSEST = 0.1, 1e-6  # seconds from one exception to the next for code that swallows it
-GUARDS = ("time_limits", "global_state", "originals", "sandbox", "exceptions")
+GUARDS = ("time_limits", "global_state", "originals", "sandbox", "exceptions", "exits")
 # Files through which an exception leaves the body of a time limit.
 WAY_OUT = (contextlib.__file__, *(str(Path(__file__).with_name(f"{name}.py")) for name in GUARDS))
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from transformer_course.checker.exits import no_exit
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
@@ -89,7 +88,7 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         observed.left_out[each.name] = "there was no time left"
     else:
         try:
-            with no_exit(), time_limit(bench.seconds_left + GRACE):
+            with time_limit(bench.seconds_left + GRACE):
                 observed.outcomes[each.name] = each.run(bench)
         except NotExamined as reason:
             observed.left_out[each.name] = str(reason)
@@ -119,7 +118,7 @@ def _in_a_line(error: BaseException) -> str:
 def _try_out(bench: Bench) -> None:
     """Call the model once."""
     try:
-        with no_exit(), time_limit(bench.seconds_left + GRACE):
+        with time_limit(bench.seconds_left + GRACE):
             bench.usual_scores  # noqa: B018 - made here, so that its errors are told apart
     except (ExaminationError, KeyboardInterrupt):
         raise

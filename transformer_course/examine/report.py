@@ -1,6 +1,8 @@
 """What an examination found, in words: a card in a notebook, text in a terminal, JSON."""
 
+import html
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -161,6 +163,8 @@ def _unexplained(found: Examination) -> Iterator[Part]:
             "No known fault explains what was seen. Look at the place that the question is about:"
         )
     yield _beside_healthy([*diagnosis.unexplained], found)
+    if "learning" in diagnosis.unexplained and found.observed.curve:
+        yield Curve(found.observed.curve)
     for name in diagnosis.unexplained:
         if numbers := _numbers(found.experiments[name]):
             yield Listing(EXPERIMENTS[name].question, numbers)
@@ -218,6 +222,38 @@ class Effects:
         return shaded_table(self.title, self._cells())
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The loss of the dozen pairs, step by step."""
+
+    losses: Sequence[float]
+    WIDTH, HEIGHT = 260, 70
+    MARKS = 5
+
+    def text(self) -> str:
+        """Return the loss at a few steps."""
+        last = len(self.losses) - 1
+        steps = sorted({last * mark // (self.MARKS - 1) for mark in range(self.MARKS)})
+        points = ", ".join(f"{self.losses[step]:.2f} after {step}" for step in steps)
+        return f"Loss of the dozen pairs: {points} steps"
+
+    def html(self) -> str:
+        """Return a line, with its ends in words."""
+        finite = [loss if math.isfinite(loss) else 0.0 for loss in self.losses]
+        top, last = max(*finite, 1e-9), max(1, len(finite) - 1)
+        points = " ".join(
+            f"{self.WIDTH * step / last:.1f},{self.HEIGHT * (1 - loss / top):.1f}"
+            for step, loss in enumerate(finite)
+        )
+        caption = html.escape(self.text())
+        return (
+            f'<p style="margin:.3em 0">{caption}</p><svg role="img" aria-label="{caption}" '
+            f'width="{self.WIDTH}" height="{self.HEIGHT}" viewBox="-2 -2 {self.WIDTH + 4} '
+            f'{self.HEIGHT + 4}"><polyline points="{points}" fill="none" stroke="currentColor" '
+            'stroke-width="1.5"/></svg>'
+        )
+
+
 def _picture(fault: Fault, found: Examination) -> Iterator[Part]:
     names = _shown_by(fault, found)
     for name, side in (("future", "target"), ("past", "target"), ("source", "source")):
@@ -225,6 +261,8 @@ def _picture(fault: Fault, found: Examination) -> Iterator[Part]:
             title = f"Which token of the {side} (row) moves which position (column)"
             yield Effects(title, found.experiments[name].numbers["effects"])
             return
+    if "learning" in names and found.observed.curve:
+        yield Curve(found.observed.curve)
 
 
 def _all_outcomes(found: Examination) -> Iterator[Part]:

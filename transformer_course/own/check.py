@@ -7,7 +7,7 @@ from types import ModuleType
 
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
-from transformer_course.own.file import FileError, executed
+from transformer_course.own.file import executed, read
 from transformer_course.own.sections import sections
 
 
@@ -34,17 +34,9 @@ def load(path: Path) -> ModuleType:
     return executed(read(path), path)
 
 
-def read(path: Path) -> str:
-    """Return the text of a learner's file; raise FileError if it is not one, and OSError."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise FileError(f"{path} is not UTF-8 text, so it is not a my_transformer.py.") from None
-
-
 def rows(path: Path, module: ModuleType) -> Iterator[Row]:
     """Yield what is known about each part of a file, which :func:`load` made a module."""
-    for section in sections(path.read_text(encoding="utf-8")).values():
+    for section in sections(read(path)).values():
         exercise = catalogues()[section.lesson][section.name]
         candidate = getattr(module, section.name, None)
         feedback = exercise.judge(candidate) if section.is_yours else None

@@ -8,6 +8,7 @@ from types import ModuleType
 
 from filelock import FileLock
 
+from transformer_course.checker.time_limits import TIME_LIMIT, TimeLimitReached
 from transformer_course.files import write_text
 from transformer_course.own import sections
 from transformer_course.own.location import NAME
@@ -19,6 +20,22 @@ LOCK_SECONDS = 10
 
 class FileError(ValueError):
     """A file that cannot be used as ``my_transformer.py``."""
+
+
+def read(path: Path) -> str:
+    """Return the text of a learner's file; a byte-order mark, as Windows writes one, is left out.
+
+    Raises
+    ------
+    FileError
+        If it is not UTF-8.
+    OSError
+        If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise FileError(f"{path} is not UTF-8 text, so it is not a {NAME}.") from None
 
 
 def executed(text: str, path: Path) -> ModuleType:
@@ -39,13 +56,22 @@ def executed(text: str, path: Path) -> ModuleType:
         return module_of(text, "my_transformer_tried", f"{path} (tried)")
     except KeyboardInterrupt:
         raise
+    except TimeLimitReached:
+        raise FileError(
+            f"{path} does not end within {TIME_LIMIT:g} seconds when it is imported: does a loop "
+            "never stop, or does it train at once? What is to run alone belongs into `main`."
+        ) from None
+    except SystemExit as error:
+        raise FileError(
+            f"{path} ends Python when it is imported (exit status {error.code}); take that out."
+        ) from None
     except BaseException as error:
         raise FileError(f"{path} does not run: {type(error).__name__}: {error}") from None
 
 
 def yours(path: Path) -> list[str]:
     """Return the names of the parts in a file that the learner wrote."""
-    return sections.yours(path.read_text(encoding="utf-8"))
+    return sections.yours(read(path))
 
 
 @contextlib.contextmanager
@@ -70,7 +96,7 @@ def replace(path: Path, text: str) -> None:
         If it cannot be written; it is then as it was.
     """
     if path.exists():
-        _keep(path, path.read_text(encoding="utf-8"))
+        _keep(path, read(path))
     write_text(path, text)
     _keep(path, text)
 
@@ -144,7 +170,7 @@ def _completed(path: Path) -> str | None:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _problem(path: Path) -> str | None:

@@ -9,7 +9,7 @@ from types import ModuleType
 from transformer_course.checker.exercise import Exercise
 from transformer_course.own import sections, whole
 from transformer_course.own.answer import NotAPart, Statement, answer_text, statements
-from transformer_course.own.file import FileError, executed, locked, replace
+from transformer_course.own.file import FileError, executed, locked, read, replace
 from transformer_course.own.given import part_text
 from transformer_course.own.modules import fill
 
@@ -37,7 +37,7 @@ def join(exercise: Exercise, candidate: Callable, own: ModuleType) -> str | None
 def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
     path, name = Path(own.__file__), exercise.name
     with locked(path):
-        text = path.read_text(encoding="utf-8")
+        text = read(path)
         if name not in sections.sections(text):
             raise NotAPart(f"{path.name} has no section for `{name}`")
         new = answer_text(candidate, name, own, whole.course())

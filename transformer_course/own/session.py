@@ -5,7 +5,7 @@ from functools import partial
 from types import ModuleType
 
 from transformer_course.checker import exercise
-from transformer_course.own.file import NAME, repair
+from transformer_course.own.file import NAME, read, repair
 from transformer_course.own.join import join
 from transformer_course.own.location import own_file, temporary_file
 from transformer_course.own.modules import fill
@@ -27,7 +27,7 @@ def begin() -> ModuleType:
     if note:
         print(note)
     own = sys.modules.get(MODULE) or ModuleType(MODULE)
-    fill(own, path.read_text(encoding="utf-8"), str(path))
+    fill(own, read(path), str(path))
     own.__file__ = str(path)
     exercise.ON_SOLVED["own"] = partial(join, own=own)
     return own

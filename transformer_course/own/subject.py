@@ -1,6 +1,7 @@
 """A learner's whole file as a subject: the parts together, and the lines around them."""
 
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from transformer_course.examine import Subject
+from transformer_course.examine import Examination, ExaminationError, Subject, examine
 from transformer_course.own import check
 from transformer_course.own.location import NAME
 
@@ -18,6 +19,44 @@ WORDS = 24
 SIZES = {"d_model": 32, "heads": 4, "encoder_layers": 2, "decoder_layers": 2, "d_ff": 64}
 STEPS, WARM_UP = 1000, 40
 """Of a training that is never finished: a dozen pairs are learned before its rate falls."""
+
+
+ENOUGH = 0.5
+"""Share of dev sentences that a translator of the toy language says rightly after its training."""
+SECONDS = 30.0
+"""For the examination of a small model, which takes four."""
+
+
+def examined(whole: ModuleType, name: str = NAME) -> Examination:
+    """Examine a learner's file.
+
+    Raises
+    ------
+    ExaminationError
+        If its model cannot be called.
+    """
+    return examine(lambda: subject_of(whole), SECONDS, name=name)
+
+
+def reason(whole: ModuleType) -> str:
+    """Say in a sentence or two what is wrong between the parts, if it has a name; else nothing."""
+    try:
+        faults = examined(whole).faults
+    except ExaminationError as error:
+        return f" {error}"
+    return "".join(f" It is {fault.name}. {fault.change}" for fault in faults)
+
+
+def advice(trainer: Any) -> Examination | None:
+    """Examine a learner's file if a training with its `Trainer` plainly failed.
+
+    It did where it went to its end and then says fewer than half of the dev sentences rightly.
+    """
+    last = trainer.history[-1] if trainer.history else {}
+    finished = trainer.step >= trainer.steps
+    if not finished or last["dev_exact_match"] >= ENOUGH:
+        return None
+    return examined(sys.modules[type(trainer).__module__])
 
 
 def is_own(place: str) -> bool:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer_course.model import Transformer
 from transformer_course.own import check, whole
 from transformer_course.own.file import FileError
+from transformer_course.own.subject import reason
 from transformer_course.translation.corpora.batches import Batch
 
 Loss = Callable[[Batch, float], Tensor]
@@ -32,8 +33,8 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
     module = check.load(path)
     if fault := whole.fault(module):
         raise FileError(
-            f"{path} cannot be trained, because its parts together go wrong: {fault}. "
-            f"`transformer-course check {path}` says more."
+            f"{path} cannot be trained, because its parts together go wrong: {fault}."
+            f"{reason(module)} `transformer-course check {path}` says more."
         )
     return lambda model: _loss(module, model)
 

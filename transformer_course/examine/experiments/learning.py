@@ -112,9 +112,9 @@ def _beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
     numbers |= {"theirs": wrong[0][0], "a right one": wrong[0][1]}
     if all(t == o[: len(t)] for t, o in wrong):
         return Outcome("it is cut short", numbers)
-    judged = judged(theirs, [(None, said) for said in ours])
-    if judged.word not in ("yes", "no"):
-        return Outcome(judged.word, numbers)
+    verdict = judged(theirs, [((), said) for said in ours])
+    if verdict.word not in ("yes", "no"):
+        return Outcome(verdict.word, numbers)
     if all(len(t) < len(o) for t, o in wrong):
         return Outcome("it is too short", numbers)
     if all(t[:1] == o[:1] for t, o in wrong):

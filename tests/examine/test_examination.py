@@ -1,0 +1,251 @@
+"""What an examination does with models that are odd, and that it leaves them as they were."""
+
+import json
+import random
+import time
+
+import pytest
+import torch
+from torch import nn
+
+from tools.patients import course
+from tools.signatures import WAYS, patient
+from transformer_course.examine import (
+    ExaminationError,
+    Subject,
+    adapters,
+    assert_healthy,
+    examine,
+)
+from transformer_course.examine.experiment import EXPERIMENTS
+
+IDS = {"pad": 0, "bos": 1, "eos": 2}
+
+
+class Echo(nn.Module):
+    """Scores from the token just read and the mean of the source."""
+
+    def __init__(self, source_vocab: int = 12, target_vocab: int = 12) -> None:
+        super().__init__()
+        self.source = nn.Embedding(source_vocab, 8)
+        self.target = nn.Embedding(target_vocab, 8)
+        self.output = nn.Linear(8, target_vocab)
+
+    def forward(self, source, target):
+        return self.output(self.target(target) + self.source(source).mean(1, keepdim=True))
+
+
+def subject(network: nn.Module, **given) -> Subject:
+    sizes = {"source_vocab": 12, "target_vocab": 12}
+    return Subject(network, **sizes | IDS | given)
+
+
+# What is given
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"network": 3}, "network must be a torch.nn.Module; got int"),
+        ({"source_vocab": 2}, "source_vocab must be at least 3; got 2"),
+        ({"target_vocab": 0}, "target_vocab must be a whole number of at least 1"),
+        ({"pad": 12}, "pad must be an id from 0 to 11; got 12"),
+        ({"source_pad": -1}, "source_pad must be an id from 0 to 11; got -1"),
+        ({"loss": 3}, "loss must be a function; got int"),
+    ],
+)
+def test_subject_that_makes_no_sense_is_refused(given: dict, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        subject(**{"network": Echo()} | given)
+
+
+def test_what_is_no_subject_is_refused() -> None:
+    with pytest.raises(ExaminationError, match="a Subject is wanted"):
+        examine(lambda: Echo())
+
+
+def test_what_is_not_given_is_not_examined_and_said() -> None:
+    found = examine(subject(Echo()))
+    assert found.observed.left_out["begin"] == "`collate` is not given"
+    assert "begin, end, shift" in str(found)
+
+
+# Models that are odd
+
+
+class WantsMask(Echo):
+    def forward(self, source, target, target_mask):
+        return super().forward(source, target)
+
+
+def test_network_that_needs_a_mask_is_shown_the_lambda() -> None:
+    said = r"scores=lambda source, target: network\(source, target, target_mask=...\)"
+    with pytest.raises(ExaminationError, match=said):
+        examine(subject(WantsMask()))
+
+
+def test_scores_of_another_shape_are_refused() -> None:
+    with pytest.raises(ExaminationError, match=r"must have the shape .*\(3, 7, 12\); got \(7, 3"):
+        examine(subject(Echo(), scores=lambda s, t, n=Echo(): n(s, t).transpose(0, 1)))
+
+
+def test_nan_is_an_outcome() -> None:
+    found = examine(subject(Echo(), scores=lambda s, t, n=Echo(): n(s, t) * float("nan")), 20)
+    assert found.experiments["scores"].word == "NaN"
+    assert not found.healthy
+
+
+@pytest.mark.parametrize("size", [3, 250_000])
+def test_small_and_large_vocabularies(size: int) -> None:
+    network = Echo(size, size)
+    found = examine(subject(network, source_vocab=size, target_vocab=size), 5)
+    assert {"future", "source", "gradients"} <= found.experiments.keys()
+    if size == 3:
+        assert "too few words" in found.observed.left_out["learning"]
+
+
+def test_model_that_takes_its_time_is_examined_in_part() -> None:
+    class Slow(Echo):
+        def forward(self, source, target):
+            time.sleep(0.2)
+            return super().forward(source, target)
+
+    began = time.monotonic()
+    found = examine(subject(Slow()), 2)
+    assert time.monotonic() - began < 12
+    assert "there was no time left" in found.observed.left_out.values()
+
+
+def test_function_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer_course.examine.examination.GRACE", 0.2)
+
+    def endless(*inputs):
+        while True:
+            pass
+
+    found = examine(subject(Echo(), loss=endless), 2)
+    assert found.observed.left_out["padding in the loss"] == "it did not end in time"
+
+
+def test_function_that_ends_the_process_is_left_out() -> None:
+    import os
+
+    found = examine(subject(Echo(), loss=lambda *inputs: os._exit(3)), 10)
+    assert "SystemExit" in found.observed.left_out["padding in the loss"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+def test_model_on_a_gpu() -> None:
+    assert examine(subject(Echo().cuda()), 20).experiments["source"].word == "all"
+
+
+# What stays as it was
+
+
+def test_everything_is_put_back() -> None:
+    made = course()
+    network = made.network
+    weight = next(network.parameters())
+    weight.grad = torch.ones_like(weight)
+    network.decoder.eval()
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    modes = [module.training for module in network.modules()]
+    chance = torch.get_rng_state(), random.getstate()
+    examine(made.subject(), 20)
+    assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
+    assert [module.training for module in network.modules()] == modes
+    assert weight.grad.eq(1).all()
+    assert chance[0].equal(torch.get_rng_state())
+    assert chance[1] == random.getstate()
+
+
+def test_model_that_changes_global_state_changes_nothing() -> None:
+    class Meddles(Echo):
+        def forward(self, source, target):
+            torch.set_default_dtype(torch.float64)
+            random.seed(0)
+            return super().forward(source, target)
+
+    state = random.getstate()
+    examine(subject(Meddles()), 5)
+    assert torch.get_default_dtype() == torch.float32
+    assert random.getstate() == state
+
+
+# Subjects ready made
+
+
+def test_adapter_for_torch() -> None:
+    torch.manual_seed(0)
+    transformer = nn.Transformer(16, 2, 1, 1, 32, 0.1, batch_first=False)
+    source, target, output = nn.Embedding(12, 16), nn.Embedding(12, 16), nn.Linear(16, 12)
+    positions = torch.randn(200, 16)
+    ready = adapters.torch_transformer(
+        transformer,
+        lambda ids: source(ids) + positions[: ids.shape[1]],
+        lambda ids: target(ids) + positions[: ids.shape[1]],
+        output,
+        **{"source_vocab": 12, "target_vocab": 12} | IDS,
+    )
+    found = examine(ready, 60)
+    assert found.observed.failing == {"registered": "no"}  # the lambdas hide the tables
+
+
+def test_adapter_for_hugging_face() -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 30, "d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    width = {"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 128}
+    ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}
+    config = transformers.MarianConfig(**sizes, **heads, **width, **ids, forced_eos_token_id=None)
+    found = examine(adapters.hugging_face(transformers.MarianMTModel(config)), 60)
+    assert found.healthy, str(found)
+
+
+# What is said
+
+
+@pytest.fixture(scope="module")
+def faulty():
+    return examine(patient("course, post-norm", ["no_causal_mask"], 0).subject(), 600)
+
+
+def test_card_says_what_is_wrong_what_shows_it_and_what_to_change(faulty) -> None:
+    said = str(faulty)
+    assert said.startswith("Faulty: Transformer\nWhat is wrong: a decoder that sees the future.")
+    assert "Which later tokens of the target move the scores at a position?" in said
+    assert "What to change: Hide from each position what comes after it" in said
+    html = faulty._repr_html_()
+    assert "<b>Faulty:</b>" in html and 'scope="col"' in html
+
+
+def test_json_has_a_form_that_stays(faulty) -> None:
+    facts = json.loads(faulty.to_json())
+    assert list(facts) == [
+        "form",
+        "name",
+        "healthy",
+        "faults",
+        "candidates",
+        "unexplained",
+        "experiments",
+        "not_examined",
+        "seconds",
+    ]
+    assert facts["form"] == 1 and facts["healthy"] is False
+    (fault,) = facts["faults"]
+    assert list(fault) == ["key", "name", "observed", "change", "shown_by"]
+    assert fault["key"] == "future_seen" and "future" in fault["shown_by"]
+    (future,) = (each for each in facts["experiments"] if each["name"] == "future")
+    assert (future["outcome"], future["fine"], future["healthy"]) == ("all", False, ["none"])
+    assert {each["name"] for each in facts["experiments"]} <= EXPERIMENTS.keys()
+
+
+def test_healthy_subjects_pass_in_somebodys_tests() -> None:
+    torch.manual_seed(0)
+    assert_healthy(lambda: course().subject(), 600)
+    with pytest.raises(AssertionError, match="padding"):
+        broken = course()
+        WAYS["padding_counted"](broken)
+        assert_healthy(broken.subject(), 600)
