@@ -8,28 +8,28 @@ import argparse
 import datetime
 import json
 import platform
-import sys
 import warnings
 from collections.abc import Sequence
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm import tqdm
 
 from tools.patients import MAKERS
+from transformer_course.examine.diagnosis import LEFT_OUT, RIGHT
 from transformer_course.examine.examination import observe
 from transformer_course.examine.faults import FAULTS
 from transformer_course.examine.patient import NoSuchOrgan, Patient
 from transformer_course.files import write_text
 
 FILE = Path(__file__).parents[1] / "transformer_course" / "examine" / "faults" / "signatures.json"
-LEFT_OUT = "-"
-"""In the place of an outcome: the experiment could not be made."""
-RIGHT = ""
-"""In the place of a fault's name: nothing is broken."""
+TRIALS = Path(__file__).parents[1] / "benchmarks" / "results" / "fault_trials.json"
 WAYS = {way.__name__: way for fault in FAULTS.values() for way in fault.ways}
 
+Row = dict[str, Any]
+"""A trial and its outcomes."""
 ENOUGH = 1000.0
 """Seconds: no outcome may depend on what else the machine does."""
 
@@ -79,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--makers", nargs="*", default=[*MAKERS])
     parser.add_argument("--ways", nargs="*", default=[RIGHT, *WAYS])
     parser.add_argument("--output", type=Path, default=FILE)
+    parser.add_argument("--trials", type=Path, default=TRIALS, help="all outcomes, one by one")
     options = parser.parse_args(arguments)
     trials = [
         (maker, [way] if way else [], seed)
@@ -92,21 +93,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for (maker, ways, seed), outcomes in zip(trials, results, strict=True)
         if outcomes is not None
     ]
-    write_text(
-        options.output.with_suffix(".trials.json"),
-        json.dumps(rows, ensure_ascii=False, indent=0),
-    )
-    print(f"{len(rows)} trials", file=sys.stderr)
+    write_text(options.trials, json.dumps(rows, ensure_ascii=False, indent=0))
     _write(rows, options.output)
 
 
-def _write(rows: Sequence[dict], output: Path) -> None:
+def seen_in(rows: Sequence[Row]) -> dict[str, dict[str, list[str]]]:
+    """Return for each fault, and for right subjects, the outcomes that each experiment had."""
     of_way = {way.__name__: key for key, fault in FAULTS.items() for way in fault.ways}
     seen: dict[str, dict[str, set[str]]] = {}
     for row in rows:
         key = of_way[row["ways"][0]] if row["ways"] else RIGHT
         for experiment, word in row["outcomes"].items():
             seen.setdefault(key, {}).setdefault(experiment, set()).add(word)
+    return {
+        key: {name: sorted(words) for name, words in sorted(found.items())}
+        for key, found in sorted(seen.items())
+    }
+
+
+def _write(rows: Sequence[Row], output: Path) -> None:
     content = {
         "made": {
             "by": "python -m tools.signatures",
@@ -115,10 +120,7 @@ def _write(rows: Sequence[dict], output: Path) -> None:
             "on": f"{platform.machine()}, torch {torch.__version__}",
             "date": f"{datetime.datetime.now():%Y-%m-%d}",
         },
-        "outcomes": {
-            key: {name: sorted(words) for name, words in sorted(found.items())}
-            for key, found in sorted(seen.items())
-        },
+        "outcomes": seen_in(rows),
     }
     write_text(output, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 

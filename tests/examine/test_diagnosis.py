@@ -9,7 +9,6 @@ from transformer_course.examine.diagnosis import (
     diagnose,
     failing,
     signatures,
-    usual_outcomes,
 )
 from transformer_course.examine.examination import observe
 from transformer_course.examine.experiment import EXPERIMENTS
@@ -38,7 +37,7 @@ def test_all_faults_have_been_tried() -> None:
 
 
 def test_right_subjects_have_no_wrong_outcome() -> None:
-    for name, words in usual_outcomes().items():
+    for name, words in signatures()[0].usual.items():
         assert {w for w in words if w != "-"} <= set(EXPERIMENTS[name].healthy), name
 
 

@@ -35,6 +35,9 @@ class Echo(nn.Module):
         return self.output(self.target(target) + self.source(source).mean(1, keepdim=True))
 
 
+ECHO = Echo()
+
+
 def subject(network: nn.Module, **given) -> Subject:
     sizes = {"source_vocab": 12, "target_vocab": 12}
     return Subject(network, **sizes | IDS | given)
@@ -86,11 +89,11 @@ def test_network_that_needs_a_mask_is_shown_the_lambda() -> None:
 
 def test_scores_of_another_shape_are_refused() -> None:
     with pytest.raises(ExaminationError, match=r"must have the shape .*\(3, 7, 12\); got \(7, 3"):
-        examine(subject(Echo(), scores=lambda s, t, n=Echo(): n(s, t).transpose(0, 1)))
+        examine(subject(Echo(), scores=lambda s, t: ECHO(s, t).transpose(0, 1)))
 
 
 def test_nan_is_an_outcome() -> None:
-    found = examine(subject(Echo(), scores=lambda s, t, n=Echo(): n(s, t) * float("nan")), 20)
+    found = examine(subject(Echo(), scores=lambda s, t: ECHO(s, t) * float("nan")), 20)
     assert found.experiments["scores"].word == "NaN"
     assert not found.healthy
 

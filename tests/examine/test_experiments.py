@@ -347,6 +347,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "end": {
         "the end token": None,
         "the last word": "no_end",
+        "not in the longest": "one_column_too_narrow",
         "something else": ends_with_unknown,
     },
     "shift": {

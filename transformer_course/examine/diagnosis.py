@@ -17,46 +17,71 @@ from transformer_course.examine.faults import FAULTS, Fault
 from transformer_course.examine.faults.fault import FOLDER
 
 LEFT_OUT = "-"
+"""In the place of an outcome: the experiment could not be made."""
+RIGHT = ""
+"""In the place of a fault's name: nothing is broken."""
 Words = Mapping[str, str]
 """The outcome of each experiment that was made."""
+Seen = Mapping[str, Mapping[str, Sequence[str]]]
+"""For each fault, and for right subjects, the outcomes that each experiment had."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """What a fault does to right subjects.
 
     Attributes
     ----------
     outcomes
-        For each experiment all outcomes that were seen; ``-`` where it could not be made.
+        For each experiment all outcomes that were seen.
+    usual
+        Those of right subjects.
     """
 
     fault: Fault
     outcomes: Mapping[str, frozenset[str]]
+    usual: Mapping[str, frozenset[str]]
 
     @cached_property
     def decisive(self) -> dict[str, frozenset[str]]:
-        """The experiments that always come out as in no right subject, with their outcomes."""
+        """The experiments that always come out as in no right subject, with their outcomes.
+
+        An outcome that is fine in itself, but that none of many right subjects had, decides too.
+        """
         return {
             name: words
             for name, words in self.outcomes.items()
-            if LEFT_OUT not in words and words.isdisjoint(usual_outcomes()[name])
+            if LEFT_OUT not in words and words.isdisjoint(self.usual[name])
         }
+
+    @cached_property
+    def touches_learning(self) -> bool:
+        """Whether it changes how far some model learns, or what that says then."""
+        return any(not self._is_usual(name) for name in EXPERIMENTS if EXPERIMENTS[name].follows)
+
+    def _is_usual(self, name: str) -> bool:
+        return self.outcomes[name] <= self.usual[name] | {LEFT_OUT}
 
     def agrees(self, words: Words) -> bool:
         """Whether all that decides, and was made, came out as this fault has it."""
         made = {name: seen for name, seen in self.decisive.items() if name in words}
-        is_seen = any(name in failing(words) for name in made)
         told = {n: seen for n, seen in self.outcomes.items() if EXPERIMENTS[n].tells and n in words}
-        return is_seen and all(words[name] in seen for name, seen in (made | told).items())
+        return any(name in failing(words) for name in made) and all(
+            words[name] in seen or (_varies(name, seen) and name in failing(words))
+            for name, seen in (made | told).items()
+        )
 
     def explains(self, name: str, word: str) -> bool:
         """Whether the fault can bring a wrong outcome about."""
-        seen = self.outcomes[name]
-        if word in seen:
-            return True
         # How far a model has learned, and what it says then, differs from model to model.
-        return EXPERIMENTS[name].follows and not seen <= usual_outcomes()[name]
+        if EXPERIMENTS[name].follows and self.touches_learning:
+            return True
+        return word in self.outcomes[name]
+
+
+def _varies(name: str, seen: frozenset[str]) -> bool:
+    """Whether only that an outcome is wrong tells something, and not in which way."""
+    return EXPERIMENTS[name].loose and len(seen) > 1
 
 
 @dataclass(frozen=True)
@@ -81,30 +106,21 @@ class Diagnosis:
     unexplained: Words = field(default_factory=dict)
 
 
-@cache
-def _data() -> dict[str, dict[str, list[str]]]:
-    return json.loads((FOLDER / "signatures.json").read_text(encoding="utf-8"))["outcomes"]
+def signatures_of(seen: Seen) -> tuple[Signature, ...]:
+    """Return what is known of each fault that was tried."""
 
+    def sets(key: str) -> dict[str, frozenset[str]]:
+        return {name: frozenset(seen[key].get(name, [LEFT_OUT])) for name in EXPERIMENTS}
 
-@cache
-def usual_outcomes() -> dict[str, frozenset[str]]:
-    """Return for each experiment the outcomes that right subjects have, or may have.
-
-    An outcome that is fine in itself, but that none of many right subjects had, can still decide.
-    """
-    return {name: frozenset(_data()[""].get(name, ())) | {LEFT_OUT} for name in EXPERIMENTS}
+    usual = sets(RIGHT)
+    return tuple(Signature(fault, sets(key), usual) for key, fault in FAULTS.items() if key in seen)
 
 
 @cache
 def signatures() -> tuple[Signature, ...]:
     """Return what is known of each fault."""
-    return tuple(
-        Signature(
-            fault, {name: frozenset(_data()[key].get(name, [LEFT_OUT])) for name in EXPERIMENTS}
-        )
-        for key, fault in FAULTS.items()
-        if key in _data()
-    )
+    content = json.loads((FOLDER / "signatures.json").read_text(encoding="utf-8"))
+    return signatures_of(content["outcomes"])
 
 
 def failing(words: Words) -> dict[str, str]:
@@ -112,7 +128,7 @@ def failing(words: Words) -> dict[str, str]:
     return {name: word for name, word in words.items() if not EXPERIMENTS[name].outcomes[word]}
 
 
-def diagnose(words: Words) -> Diagnosis:
+def diagnose(words: Words, known: Sequence[Signature] | None = None) -> Diagnosis:
     """Return the first of these that there is.
 
     One fault that explains all that fails; several that could, none of which says more; two that do
@@ -121,11 +137,11 @@ def diagnose(words: Words) -> Diagnosis:
     wrong = failing(words)
     if not wrong:
         return Diagnosis()
-    possible = [each for each in signatures() if each.agrees(words)]
+    possible = [each for each in known or signatures() if each.agrees(words)]
     deciding = {name: word for name, word in wrong.items() if not EXPERIMENTS[name].follows}
     for must in (wrong, deciding):
         for size in (1, 2):
-            fitting = _fitting(itertools.combinations(possible, size), must or wrong)
+            fitting = _fitting(itertools.combinations(possible, size), must or wrong, words)
             if found := _named(fitting, words, wrong):
                 return found
     return Diagnosis(unexplained=wrong)
@@ -134,14 +150,14 @@ def diagnose(words: Words) -> Diagnosis:
 Team = tuple[Signature, ...]
 
 
-def _fitting(teams: Iterable[Team], must: Words) -> list[Team]:
+def _fitting(teams: Iterable[Team], must: Words, words: Words) -> list[Team]:
     """Return the teams that explain all that they must, of which no other says more."""
     found = [
         team
         for team in teams
         if all(any(s.explains(name, word) for s in team) for name, word in must.items())
     ]
-    said = {team: frozenset(name for s in team for name in s.decisive) for team in found}
+    said = {team: {name for s in team for name in s.decisive if name in words} for team in found}
     return [team for team in found if not any(said[team] < said[other] for other in found)]
 
 

@@ -43,6 +43,8 @@ class Experiment:
         Whether its outcome follows from much else, such as how fast a model learns.
     tells
         Whether outcomes that are fine tell faults apart.
+    loose
+        Whether only that an outcome is wrong counts, where it is wrong in several ways.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Experiment:
     needs: tuple[str, ...] = ()
     follows: bool = False
     tells: bool = False
+    loose: bool = False
 
     @property
     def healthy(self) -> tuple[str, ...]:
@@ -68,7 +71,7 @@ def experiment(
 ) -> Callable[[Callable[[Bench], Outcome]], Callable[[Bench], Outcome]]:
     """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars.
 
-    ``more`` are ``follows`` and ``tells``.
+    ``more`` are ``follows``, ``tells`` and ``loose``.
     """
 
     def add(run: Callable[[Bench], Outcome]) -> Callable[[Bench], Outcome]:

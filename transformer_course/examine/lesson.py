@@ -1,6 +1,7 @@
 """A subject learns a dozen pairs, then translates them: what several experiments look at."""
 
 import contextlib
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +25,21 @@ A source with twenty targets takes the steps: its loss never gets low.
 """
 STUCK = 100
 """Steps without a lower loss after which nothing more is expected."""
+COPIED = 0.3
+"""Share to which the loss of copying falls where that is what is learned."""
 LONGER = 6
 """How many tokens a search may say beyond the longest target, before it counts as endless."""
 SHARE_OF_LEARNING = 0.6
 """Of the time that is left; translating, and what comes after, needs the rest."""
 WIDTH = 4
+WORSE = 0.5
+"""By how much the log-probability of a translation is lower than another's where that is clear."""
 BEAMED = 6
 """Pairs that are translated by a beam too."""
-FORKS = ((0, (4, 3, 3)), (1, (6, 1)), (2, (3,)))
+FORKS = ((0, (3, 3, 2, 2)), (1, (6, 1)), (2, (3,)))
 """Twenty targets of one source: with which word they begin, and how many go on in which way.
 
-The likeliest beginning (10 of 20) has three ends, so the likeliest whole (6 of 20) begins
+The likeliest beginning (10 of 20) has four ends, so the likeliest whole (6 of 20) begins
 otherwise; and the end that is surest (3 of 3) belongs to neither.
 """
 
@@ -53,9 +58,11 @@ class Lesson:
         What a step raised.
     by_heart
         The share of tokens that are right on the batches of the subject's own making.
-    after_the_next, fed_in, fed_in_before
-        The share at which it says the token after the wanted one, or the one that it is given; a
-        model with one table may do that before it has learned anything.
+    after_the_next, fed_in
+        The share at which it says the token after the wanted one, or the one that it is given.
+    copying_before, copies
+        The loss of saying the token that it is given, before; and whether that has fallen a lot. A
+        model with one table may say that token before it has learned anything.
     fed
         The share that is right where the right words are fed in, and the right ones wanted.
     ours, theirs, alone
@@ -79,7 +86,8 @@ class Lesson:
     by_heart: float = 0.0
     after_the_next: float = 0.0
     fed_in: float = 0.0
-    fed_in_before: float = 0.0
+    copying_before: float = math.inf
+    copies: bool = False
     fed: float = 0.0
     ours: list[list[int]] = field(default_factory=list)
     theirs: list[list[int]] | str = ""
@@ -118,7 +126,9 @@ def lesson(bench: Bench) -> Lesson:
         record.fed = _share_right(bench, right)
         source, target_in, target_out = right
         record.after_the_next = _share_right(bench, (source, target_in, _later(bench, target_out)))
-        record.fed_in = _fed_in(bench, record)
+        copying = _copying(bench, record)
+        record.fed_in = _share_right(bench, copying)
+        record.copies = _loss(bench, copying) < COPIED * record.copying_before
         _translate(bench, record)
         if bench.subject.beam and record.learned:
             _search_by_beam(bench, record)
@@ -162,7 +172,7 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
     try:
         batch = tuple(each.to(bench.device) for each in bench.collate(taught))
         own = bench.collate(record.pairs)
-        record.fed_in_before = _fed_in(bench, record)
+        record.copying_before = _loss(bench, _copying(bench, record))
         step = bench.subject.training_step or bench.own_steps().step
         ends, known_for = time.monotonic() + seconds, 0
         while len(record.curve) < MOST_STEPS and time.monotonic() < ends:
@@ -194,10 +204,10 @@ def _share_right(bench: Bench, batch: Sequence[Tensor]) -> float:
     return float((said == target_out)[counted].float().mean()) if counted.any() else 0.0
 
 
-def _fed_in(bench: Bench, record: Lesson) -> float:
-    """Return the share at which it says the token that it is given."""
+def _copying(bench: Bench, record: Lesson) -> tuple[Tensor, Tensor, Tensor]:
+    """Return a batch in which the wanted tokens are those that are fed in."""
     source, target_in, _ = bench.right_batch(record.pairs)
-    return _share_right(bench, (source, target_in, target_in))
+    return source, target_in, target_in
 
 
 def _later(bench: Bench, target_out: Tensor) -> Tensor:
@@ -264,6 +274,23 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
     record.beam = _up_to_the_end(bench, _said(bench, subject.beam, sources))
     steps = max(len(target) for _, target in pairs) + LONGER
     record.our_beam = [_our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs]
+    if isinstance(record.beam, list):
+        record.beam = [
+            _ours_unless_worse(bench, pair, *said)
+            for pair, *said in zip(pairs, record.beam, record.our_beam, record.ours, strict=False)
+        ]
+
+
+def _ours_unless_worse(
+    bench: Bench, pair: Pair, theirs: list[int], ours: list[int], greedy: list[int]
+) -> list[int]:
+    """Return what their beam says only if greedy says something clearly likelier.
+
+    A beam is no exact search: two right ones may differ.
+    """
+    source = bench.right_batch([pair])[0]
+    worse = _likelihood(bench, source, theirs) < _likelihood(bench, source, greedy) - WORSE
+    return theirs if worse else ours
 
 
 def _our_beam(bench: Bench, source: Tensor, steps: int) -> list[int]:

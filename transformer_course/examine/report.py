@@ -18,6 +18,7 @@ from transformer_course.checker.feedback import (
     card,
 )
 from transformer_course.checker.matrices import Cell, aligned, shaded_table
+from transformer_course.examine.bench import EFFECT
 from transformer_course.examine.diagnosis import Diagnosis, signatures
 from transformer_course.examine.examination import Observations
 from transformer_course.examine.experiment import EXPERIMENTS, Outcome
@@ -206,8 +207,6 @@ class Effects:
     effects: Sequence[Sequence[float]]
 
     def _cells(self) -> list[list[Cell]]:
-        from transformer_course.examine.bench import EFFECT
-
         return [
             [Cell("x", 1.0) if effect > EFFECT else Cell(".", 0.0) for effect in row]
             for row in self.effects

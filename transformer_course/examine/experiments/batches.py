@@ -36,7 +36,7 @@ def begin(bench: Bench) -> Outcome:
     "end",
     "With what does the wanted output end?",
     fine="the end token",
-    wrong="the last word | something else",
+    wrong="the last word | not in the longest | something else",
 )
 def end(bench: Bench) -> Outcome:
     """Look at the last id of each row of target out that is not padding."""
@@ -45,7 +45,11 @@ def end(bench: Bench) -> Outcome:
     if set(last) == {bench.subject.eos}:
         return Outcome("the end token", numbers)
     words = [target[-1] for _, target in bench.pairs]
-    return Outcome("the last word" if last == words else "something else", numbers)
+    if last == words:
+        return Outcome("the last word", numbers)
+    # The first pair has the longest target.
+    only_longest = {*last[1:]} == {bench.subject.eos} and last[0] == words[0]
+    return Outcome("not in the longest" if only_longest else "something else", numbers)
 
 
 @_of_batches(
@@ -101,19 +105,22 @@ def texts(bench: Bench) -> Outcome:
     wrong="at the front | before the end token | it has another id | there is none",
 )
 def padding(bench: Bench) -> Outcome:
-    """Look at both ends of the shortest rows: the third source, the second target."""
+    """Look at both ends of all rows; in each tensor one at least is padded."""
     source, _, target_out = bench.collated
-    short, shortest = source[2], target_out[1]
-    numbers = {"source": short.tolist(), "target out": shortest.tolist()}
-    padded = [(short, bench.subject.source_pad), (shortest, bench.subject.pad)]
-    if all(row[-1] == pad for row, pad in padded):
+    numbers = {"source": source.tolist(), "target out": target_out.tolist()}
+    sides = [(source, bench.subject.source_pad), (target_out, bench.subject.pad)]
+    if all((ids[:, -1] == pad).any() for ids, pad in sides):
         return Outcome("at the end", numbers)
-    if any(row[0] == pad for row, pad in padded):
+    if any((ids[:, 0] == pad).any() for ids, pad in sides):
         return Outcome("at the front", numbers)
-    if any(row[-1] == bench.subject.eos and row[-2] == pad for row, pad in padded):
+    before_the_end = (target_out[:, -1] == bench.subject.eos) & (
+        target_out[:, -2] == bench.subject.pad
+    )
+    if before_the_end.any():
         return Outcome("before the end token", numbers)
-    lengths = len(short) > len(bench.pairs[2][0]) + 1
-    return Outcome("it has another id" if lengths else "there is none", numbers)
+    longest = max(len(source) for source, _ in bench.pairs)
+    padded = source.shape[1] >= longest
+    return Outcome("it has another id" if padded else "there is none", numbers)
 
 
 @_of_batches(

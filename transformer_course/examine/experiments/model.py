@@ -200,6 +200,8 @@ def other_sentences(bench: Bench) -> Outcome:
 )
 def positions(bench: Bench) -> Outcome:
     """Swap two words, and repeat a word all over a sentence."""
+    if past(bench).word == "none":
+        raise NotExamined("a position does not read the others")
     order = _effect_of_source_order(bench)
     numbers = {"effect of the source's order": order}
     if bench.once(effect_of_source_tokens).max() <= EFFECT:

@@ -11,7 +11,7 @@ from transformer_course.examine.experiments.gradients import parameter_names
 
 SURE = 30.0
 """The logit of a token of which a model is sure."""
-TOO_FAR, HARDLY = 0.5, 3e-6
+TOO_FAR, HARDLY = 0.5, 1e-5
 """Shares of its size by which a matrix moves in three steps; a warm-up begins low."""
 ACROSS = 0.05
 """Cosine of a change and a gradient below which neither helps the other."""
@@ -237,6 +237,7 @@ def size_of_a_step(bench: Bench) -> Outcome:
     fine="downhill | across",
     wrong="uphill",
     needs="training_step",
+    follows=True,
 )
 def direction_of_a_step(bench: Bench) -> Outcome:
     """Compare what three steps changed with a gradient of ours."""

@@ -141,3 +141,14 @@ def source_reversed(patient: Patient) -> None:
     """Reverse the sources in training."""
     p = patient
     _rows(p, lambda s, t: ([*s[::-1], p.eos], [p.bos, *t], [*t, p.eos]))
+
+
+def one_column_too_narrow(patient: Patient) -> None:
+    """Make the tensors as long as the longest target, without room for its end token."""
+    right = patient.collate
+
+    def collate(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        source, target_in, target_out = right(pairs)
+        return source, target_in[:, :-1], target_out[:, :-1]
+
+    patient.collate = collate

@@ -14,6 +14,17 @@ def no_causal_mask(patient: Patient) -> None:
     patient.masks["decoder"] = lambda source, target: torch.ones_like(causal(target))[None, None]
 
 
+def only_padding_of_target_hidden(patient: Patient) -> None:
+    """Hide the padding of the target, and nothing else."""
+
+    def mask(source: Tensor, target: Tensor) -> Tensor:
+        real = target != patient.pad
+        real[:, 0] = True  # in some models the begin token is the padding
+        return real[:, None, None, :]
+
+    patient.masks["decoder"] = mask
+
+
 def sees_the_next(patient: Patient) -> None:
     """Let the decoder see one token too many."""
     patient.masks["decoder"] = lambda source, target: _shifted(target, 1)

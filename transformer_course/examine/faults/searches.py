@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_course.examine import reference
-from transformer_course.examine.patient import Patient
+from transformer_course.examine.patient import NoSuchOrgan, Patient
 
 STEPS = 12
 
@@ -49,11 +49,15 @@ def feeds_the_begin_token_only(patient: Patient) -> None:
 
 def begins_with_padding(patient: Patient) -> None:
     """Begin with the padding token."""
+    if patient.pad == patient.bos:
+        raise NoSuchOrgan
     _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.pad)
 
 
 def begins_with_the_end(patient: Patient) -> None:
     """Begin with the end token."""
+    if patient.eos == patient.bos:
+        raise NoSuchOrgan
     _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.eos)
 
 
@@ -79,19 +83,11 @@ def samples(patient: Patient) -> None:
 
 def only_the_last_token(patient: Patient) -> None:
     """Feed in the last token only, without a cache of those before."""
-    _last_tokens(patient, 1)
 
-
-def cache_of_the_last_two(patient: Patient) -> None:
-    """Do what a cache does that forgets all but two tokens, and counts positions from 0 again."""
-    _last_tokens(patient, 2)
-
-
-def _last_tokens(patient: Patient, kept: int) -> None:
     def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
         said = torch.full((len(source), 1), patient.bos)
         for _ in range(STEPS):
-            last = scores(source, said[:, -kept:])[:, -1].argmax(-1)
+            last = scores(source, said[:, -1:])[:, -1].argmax(-1)
             said = torch.cat([said, last[:, None]], dim=1)
         return said[:, 1:].tolist()
 

@@ -1,9 +1,11 @@
 """Positions, and what passes from the encoder to the decoder."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.patient import Patient
+from transformer_course.examine.patient import NoSuchOrgan, Patient
 
 
 def no_positions_in_decoder(patient: Patient) -> None:
@@ -64,7 +66,10 @@ def layers_in_a_list(patient: Patient) -> None:
 
 def one_layer_repeated(patient: Patient) -> None:
     """Let all layers of each stack be one object."""
-    for module, name in patient.organs.layers.values():
+    stacks = patient.organs.layers.values()
+    if all(len(getattr(module, name)) == 1 for module, name in stacks):
+        raise NoSuchOrgan
+    for module, name in stacks:
         first, *others = getattr(module, name)
         setattr(module, name, nn.ModuleList([first, *[first] * len(others)]))
 
@@ -82,3 +87,14 @@ def activation_on_scores(patient: Patient) -> None:
 def softmax_over_positions(patient: Patient) -> None:
     """End the model with a softmax along the sentence."""
     patient.after_scores.append(lambda scores: scores.log_softmax(dim=1))
+
+
+def layer_skipped(patient: Patient) -> None:
+    """Go on with what the first layer of the encoder was given, not with what it returned."""
+    module, name = patient.organs.layers["encoder"]
+    layer = getattr(module, name)[0]
+
+    def hook(layer: nn.Module, inputs: tuple, output: Any) -> Any:
+        return (inputs[0], *output[1:]) if isinstance(output, tuple) else inputs[0]
+
+    layer.register_forward_hook(hook)
