@@ -357,11 +357,11 @@ def _check(options: argparse.Namespace) -> int:
             print(textwrap.indent(str(row.feedback), "    "))
     fault = whole.fault(module)
     if fault:
-        print(f"Together the parts compute something else than the course's: {fault}.")
-    together = subject.examined(module)
-    if not together.healthy:
-        print(f"All parts and the lines around them, examined together:\n{together}")
-    return int(bool(failed or fault or not together.healthy))
+        print(f"Together the parts go wrong: {fault}.")
+    found = "" if fault == whole.endless() else subject.finding(module)
+    if found:
+        print(found)
+    return int(bool(failed or fault or found))
 
 
 def _examine(options: argparse.Namespace) -> int:

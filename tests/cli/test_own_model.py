@@ -52,17 +52,19 @@ def test_file_that_lost_a_part_cannot_be_checked(fails: Fails, tmp_path: Path) -
     ("content", "said"),
     [
         (lambda text: text.replace("PAD, BOS", "PAD BOS"), "does not run: SyntaxError"),
-        (lambda text: text + "\nraise SystemExit\n", "does not run: SystemExit"),
-        (lambda text: text + "\nwhile True:\n    pass\n", "does not run: TimeLimitReached"),
+        (lambda text: text + "\nraise SystemExit(3)\n", "ends Python when it is imported"),
+        (lambda text: text + "\nimport os\nos._exit(0)\n", "(exit status 0)"),
+        (lambda text: text + "\nwhile True:\n    pass\n", "does not end within 1 seconds"),
         (lambda text: text.replace("softmax = given.softmax", "sftmx = 1"), "go wrong"),
     ],
-    ids=["no Python", "exit", "endless", "part missing"],
+    ids=["no Python", "exit", "exit at once", "endless", "part missing"],
 )
 @pytest.mark.parametrize("command", ["check", "train"])
 def test_file_that_does_not_run(
     run: Run, tmp_path: Path, content: Callable, said: str, command: str, monkeypatch
 ) -> None:
     monkeypatch.setattr("transformer_course.own.modules.TIME_LIMIT", 1.0)
+    monkeypatch.setattr("transformer_course.own.file.TIME_LIMIT", 1.0)
     path = file_with(tmp_path)
     path.write_text(content(path.read_text(encoding="utf-8")), encoding="utf-8")
     output = tmp_path / "run"

@@ -38,6 +38,15 @@ def examined(whole: ModuleType, name: str = NAME) -> Examination:
     return examine(lambda: subject_of(whole), SECONDS, name=name)
 
 
+def finding(whole: ModuleType) -> str:
+    """Return what an examination of a learner's file found; nothing if all is well."""
+    try:
+        found = examined(whole)
+    except ExaminationError as error:
+        return str(error)
+    return "" if found.healthy else str(found)
+
+
 def reason(whole: ModuleType) -> str:
     """Say in a sentence or two what is wrong between the parts, if it has a name; else nothing."""
     try:
@@ -54,7 +63,7 @@ def advice(trainer: Any) -> Examination | None:
     """
     last = trainer.history[-1] if trainer.history else {}
     finished = trainer.step >= trainer.steps
-    if not finished or last["dev_exact_match"] >= ENOUGH:
+    if not finished or last.get("dev_exact_match", 1.0) >= ENOUGH:
         return None
     return examined(sys.modules[type(trainer).__module__])
 

@@ -32,9 +32,10 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
     """
     module = check.load(path)
     if fault := whole.fault(module):
+        why = "" if fault == whole.endless() else reason(module)
         raise FileError(
             f"{path} cannot be trained, because its parts together go wrong: {fault}."
-            f"{reason(module)} `transformer-course check {path}` says more."
+            f"{why} `transformer-course check {path}` says more."
         )
     return lambda model: _loss(module, model)
 

@@ -41,10 +41,15 @@ def fault(whole: ModuleType) -> str | None:
     except KeyboardInterrupt:
         raise
     except TimeLimitReached:
-        return f"they do not end within {CHECK_LIMIT:.0f} seconds"
+        return endless()
     except BaseException as error:
         return f"they stop with {type(error).__name__}: {error}"
     return next((name for name in wanted if not _alike(wanted[name], seen[name])), None)
+
+
+def endless() -> str:
+    """Say of parts that they never end: nothing else can be asked of them."""
+    return f"they do not end within {CHECK_LIMIT:.0f} seconds"
 
 
 @cache
