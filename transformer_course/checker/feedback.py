@@ -131,7 +131,7 @@ class Table:
             f"<tr>{_cell('th', first, 'row')}{''.join(_cell('td', each) for each in rest)}</tr>"
             for first, *rest in self.rows
         )
-        style = "border-collapse:collapse;margin:.2em 0 .4em;color:inherit"
+        style = "border-collapse:collapse;margin:.2em 0 .4em;color:inherit;font-size:inherit"
         return (
             f'{_label(self.label)}<div style="overflow-x:auto" tabindex="0" role="region" '
             f'aria-label="{html.escape(self.label)}"><table style="{style}">'

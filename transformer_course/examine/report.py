@@ -168,7 +168,7 @@ def _unexplained(found: Examination) -> Iterator[Part]:
         yield Curve(found.observed.curve)
     for name in diagnosis.unexplained:
         if numbers := _numbers(found.experiments[name]):
-            yield Listing(EXPERIMENTS[name].question, numbers)
+            yield Listing(f"The numbers of “{name}”", numbers)
 
 
 def _beside_healthy(names: Sequence[str], found: Examination) -> Table:
@@ -248,7 +248,7 @@ class Curve:
         return (
             f'<p style="margin:.3em 0">{caption}</p><svg role="img" aria-label="{caption}" '
             f'width="{self.WIDTH}" height="{self.HEIGHT}" viewBox="-2 -2 {self.WIDTH + 4} '
-            f'{self.HEIGHT + 4}"><polyline points="{points}" fill="none" stroke="currentColor" '
+            f'{self.HEIGHT + 4}" style="display:block"><polyline points="{points}" fill="none" stroke="currentColor" '
             'stroke-width="1.5"/></svg>'
         )
 
@@ -266,11 +266,15 @@ def _picture(fault: Fault, found: Examination) -> Iterator[Part]:
 
 def _all_outcomes(found: Examination) -> Iterator[Part]:
     rows = tuple(
-        (name, outcome.word, "" if EXPERIMENTS[name].outcomes[outcome.word] else "wrong")
+        (name, outcome.word, _yes_or_no(EXPERIMENTS[name].outcomes[outcome.word]))
         for name, outcome in found.experiments.items()
     )
-    table = Table("All experiments", ("experiment", "outcome", ""), rows)
+    table = Table("All experiments", ("experiment", "outcome", "as in a right model"), rows)
     yield Fold(f"All {len(rows)} experiments", (table,))
+
+
+def _yes_or_no(flag: bool) -> str:
+    return "yes" if flag else "no"
 
 
 def _left_out(found: Examination) -> Iterator[Part]:
