@@ -151,6 +151,8 @@ def _pairs(bench: Bench) -> tuple[list[Pair], list[Pair]]:
     pairs: list[Pair] = []
     while len(pairs) < PAIRS:
         source = chance.sample(sources, chance.randint(2, min(5, len(sources))))
+        if any(source == known for known, _ in pairs):
+            continue  # nobody could learn two targets of one source
         for each in (source, source[::-1]):
             target = [chance.choice(targets) for _ in range(chance.randint(2, 5))]
             pairs.append((each, target[:1] + target))

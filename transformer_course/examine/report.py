@@ -248,8 +248,8 @@ class Curve:
         return (
             f'<p style="margin:.3em 0">{caption}</p><svg role="img" aria-label="{caption}" '
             f'width="{self.WIDTH}" height="{self.HEIGHT}" viewBox="-2 -2 {self.WIDTH + 4} '
-            f'{self.HEIGHT + 4}" style="display:block"><polyline points="{points}" fill="none" stroke="currentColor" '
-            'stroke-width="1.5"/></svg>'
+            f'{self.HEIGHT + 4}" style="display:block"><polyline points="{points}" fill="none" '
+            'stroke="currentColor" stroke-width="1.5"/></svg>'
         )
 
 
