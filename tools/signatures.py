@@ -77,13 +77,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--makers", nargs="*", default=[*MAKERS])
-    parser.add_argument("--ways", nargs="*", default=[RIGHT, *WAYS])
+    parser.add_argument(
+        "--ways", nargs="*", help="only these; what was seen of the others is kept as it was"
+    )
     parser.add_argument("--output", type=Path, default=FILE)
     parser.add_argument("--trials", type=Path, default=TRIALS, help="all outcomes, one by one")
     options = parser.parse_args(arguments)
     trials = [
         (maker, [way] if way else [], seed)
-        for way in options.ways
+        for way in options.ways or [RIGHT, *WAYS]
         for maker in options.makers
         for seed in range(options.seeds)
     ]
@@ -93,6 +95,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for (maker, ways, seed), outcomes in zip(trials, results, strict=True)
         if outcomes is not None
     ]
+    if options.ways:
+        earlier = json.loads(options.trials.read_text(encoding="utf-8"))
+        rows = [r for r in earlier if r["ways"][:1] not in [[w] for w in options.ways]] + rows
+        rows = [row for row in rows if not row["ways"] or row["ways"][0] in WAYS]
     write_text(options.trials, json.dumps(rows, ensure_ascii=False, indent=0))
     _write(rows, options.output)
 

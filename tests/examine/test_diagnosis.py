@@ -69,9 +69,10 @@ def test_known_fault_beside_something_unknown_is_not_named() -> None:
 
 
 def test_without_what_would_tell_them_apart_candidates_are_said() -> None:
-    """Of the two, only one counts the end; whether it does was not examined."""
+    """Of three that count padding two do more, which was not examined."""
     words = outcomes_of("padding_counted")
-    del words["words in the loss"]
+    for name in ("words in the loss", "sure and wrong", "sure and right"):
+        del words[name]
     found = diagnose(words)
     assert {"padding_counted", "end_ignored"} <= {fault.key for fault in found.candidates}
     assert "words in the loss" in found.telling

@@ -47,17 +47,27 @@ class Signature:
         """The experiments that always come out as in no right subject, with their outcomes.
 
         An outcome that is fine in itself, but that none of many right subjects had, decides too.
+        Where something wrong decides that follows from nothing else, what follows does not.
         """
-        return {
+        always = {
             name: words
             for name, words in self.outcomes.items()
             if LEFT_OUT not in words and words.isdisjoint(self.usual[name])
         }
+        roots = {name: words for name, words in always.items() if not EXPERIMENTS[name].follows}
+        wrong = any(not EXPERIMENTS[n].outcomes[w] for n, words in roots.items() for w in words)
+        return roots if wrong else always
 
     @cached_property
     def touches_learning(self) -> bool:
         """Whether it changes how far some model learns, or what that says then."""
         return any(not self._is_usual(name) for name in EXPERIMENTS if EXPERIMENTS[name].follows)
+
+    @cached_property
+    def _telling(self) -> list[str]:
+        """The experiments of what decides whose fine outcomes tell something too."""
+        needs = {need for name in self.decisive for need in EXPERIMENTS[name].needs}
+        return [n for n, each in EXPERIMENTS.items() if each.tells and needs.issuperset(each.needs)]
 
     def _is_usual(self, name: str) -> bool:
         return self.outcomes[name] <= self.usual[name] | {LEFT_OUT}
@@ -65,7 +75,7 @@ class Signature:
     def agrees(self, words: Words) -> bool:
         """Whether all that decides, and was made, came out as this fault has it."""
         made = {name: seen for name, seen in self.decisive.items() if name in words}
-        told = {n: seen for n, seen in self.outcomes.items() if EXPERIMENTS[n].tells and n in words}
+        told = {name: self.outcomes[name] for name in self._telling if name in words}
         return any(name in failing(words) for name in made) and all(
             words[name] in seen or (_varies(name, seen) and name in failing(words))
             for name, seen in (made | told).items()

@@ -67,6 +67,8 @@ class Lesson:
         The share that is right where the right words are fed in, and the right ones wanted.
     ours, theirs, alone
         Translations by a right greedy search and by theirs, all at once and one by one.
+    new_alike
+        Whether unknown sentences are translated alike alone and together.
     beam, our_beam
         Translations by a beam, theirs and a right one.
     fork
@@ -93,6 +95,7 @@ class Lesson:
     theirs: list[list[int]] | str = ""
     again: list[list[int]] | str = ""
     alone: list[list[int]] | str = ""
+    new_alike: bool = True
     beam: list[list[int]] | str = ""
     our_beam: list[list[int]] = field(default_factory=list)
     fork_theirs: float = 0.0
@@ -156,6 +159,7 @@ def _pairs(bench: Bench) -> tuple[list[Pair], list[Pair]]:
         for each in (source, source[::-1]):
             target = [chance.choice(targets) for _ in range(chance.randint(2, 5))]
             pairs.append((each, target[:1] + target))
+    chance.shuffle(pairs)  # else a search that sorts by length might find them sorted
     fork = [sources[0]] * 3
     twenty = [
         (fork, [targets[first], targets[3 + way]])
@@ -230,11 +234,15 @@ def _translate(bench: Bench, record: Lesson) -> None:
         bench.scores(*bench.right_batch(record.pairs)[:2])
     with watching(bench) as record.watched:
         said = _said(bench, bench.subject.translate, sources)
-    record.theirs = _up_to_the_end(bench, said)
-    record.again = _up_to_the_end(bench, _said(bench, bench.subject.translate, sources))
+    again = _said(bench, bench.subject.translate, sources)
+    record.theirs, record.again = (
+        _as_far_as(record.ours, steps, _up_to_the_end(bench, each)) for each in (said, again)
+    )
     alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
     errors = [each for each in alone if isinstance(each, str)]
-    record.alone = errors[0] if errors else _up_to_the_end(bench, [each[0] for each in alone])
+    said = errors[0] if errors else [each[0] for each in alone]
+    record.alone = _as_far_as(record.ours, steps, _up_to_the_end(bench, said))
+    record.new_alike = not errors and _new_sentences_are_alike(bench, sources)
 
 
 def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[list[int]] | str:
@@ -256,6 +264,37 @@ def _up_to_the_end(bench: Bench, rows: list[list[int]] | str) -> list[list[int]]
     subject = bench.subject
     return [
         reference.up_to(row[1:] if row[:1] == [subject.bos] else row, subject.eos) for row in rows
+    ]
+
+
+def _new_sentences_are_alike(bench: Bench, known: list[list[int]]) -> bool:
+    """Whether unknown sentences, of which a model is less sure, are translated alike alone.
+
+    Two are alike as far as both go: how many steps a search takes may depend on the batch.
+    """
+    chance = random.Random(1)
+    new = [[*source[1:], chance.choice(bench.source_words)] for source in known[::2]]
+    new[0] += new[1]  # one that is longer than all others
+    together = _up_to_the_end(bench, _said(bench, bench.subject.translate, new))
+    alone = [_up_to_the_end(bench, _said(bench, bench.subject.translate, [each])) for each in new]
+    if isinstance(together, str) or any(isinstance(each, str) for each in alone):
+        return False
+    pairs = zip(together, (each[0] for each in alone), strict=True)
+    return all(a[: len(b)] == b[: len(a)] for a, b in pairs)
+
+
+def _as_far_as(
+    ours: list[list[int]], steps: int, theirs: list[list[int]] | str
+) -> list[list[int]] | str:
+    """Take for the same what only goes on for longer or shorter, where a right search never ends.
+
+    How many steps a search takes at most is its own affair.
+    """
+    if isinstance(theirs, str):
+        return theirs
+    return [
+        o if len(o) == steps and t[: len(o)] == o[: len(t)] else t
+        for o, t in zip(ours, theirs, strict=True)
     ]
 
 

@@ -189,7 +189,9 @@ def alone(bench: Bench) -> Outcome:
     if isinstance(one_by_one, str):
         return Outcome("no", {"one by one": one_by_one})
     same = sum(a == b for a, b in zip(together, one_by_one, strict=True)) / len(together)
-    return Outcome("yes" if same == 1 else "no", {"sentences that are the same": same})
+    alike = bench.once(lesson).new_alike
+    numbers = {"known sentences that are the same": same, "unknown ones are": alike}
+    return Outcome("yes" if same == 1 and alike else "no", numbers)
 
 
 @_of_translate(

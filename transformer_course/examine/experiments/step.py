@@ -203,6 +203,8 @@ def _three_steps(bench: Bench) -> _Steps:
 def weights_that_move(bench: Bench) -> Outcome:
     """Compare the weights before and after."""
     steps = bench.once(_three_steps)
+    if steps.moved and steps.largest_share < HARDLY:
+        raise NotExamined("steps are so small that rounding takes some of them away")
     moved = {id(weight) for weight in steps.moved}
     reached = bench.once(_reached)
     still = [w for w, _, _ in steps.pairs if id(w) in reached and id(w) not in moved]

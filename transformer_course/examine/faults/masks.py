@@ -115,6 +115,11 @@ def mask_along_queries(patient: Patient) -> None:
     patient.masks["encoder"] = mask
 
 
+def only_last_vector_of_memory(patient: Patient) -> None:
+    """Give the decoder the last vector of the encoder in the place of all, padding or not."""
+    patient.on_memory(lambda memory: memory[:, -1:].expand_as(memory))
+
+
 def _shifted(target: Tensor, by: int) -> Tensor:
     return torch.ones_like(causal(target)).tril(by)[None, None]
 

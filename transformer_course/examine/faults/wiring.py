@@ -56,6 +56,11 @@ def memory_of_other_sentences(patient: Patient) -> None:
     patient.on_memory(lambda memory: memory + memory.roll(1, dims=0) * (len(memory) > 1))
 
 
+def encoder_along_the_batch(patient: Patient) -> None:
+    """Add to each vector of the memory the mean of those at its place in the batch."""
+    patient.on_memory(lambda memory: memory + memory.mean(dim=0, keepdim=True))
+
+
 def layers_in_a_list(patient: Patient) -> None:
     """Keep the decoder's layers in a Python list, which no module knows of."""
     module, name = patient.organs.layers["decoder"]
