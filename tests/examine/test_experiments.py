@@ -271,6 +271,10 @@ def backwards(rows):
     return [[*row[::-1], 9] for row in rows]
 
 
+def other_order(rows):
+    return [*rows[1:], rows[0]]
+
+
 DIFFERENCES = {
     "one word for ever": one_word,
     "all sentences alike": first_row_for_all,
@@ -278,6 +282,7 @@ DIFFERENCES = {
     "it is cut short": cut_last_word,
     "it is too short": shorter_and_other,
     "only the first word is right": first_word_only,
+    "the sentences are in another order": other_order,
     "in another way": backwards,
 }
 

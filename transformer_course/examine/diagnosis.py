@@ -58,16 +58,15 @@ class Signature:
         wrong = any(not EXPERIMENTS[n].outcomes[w] for n, words in roots.items() for w in words)
         return roots if wrong else always
 
+    @property
+    def is_root(self) -> bool:
+        """Whether something decides that follows from nothing else."""
+        return any(not EXPERIMENTS[name].follows for name in self.decisive)
+
     @cached_property
     def touches_learning(self) -> bool:
         """Whether it changes how far some model learns, or what that says then."""
         return any(not self._is_usual(name) for name in EXPERIMENTS if EXPERIMENTS[name].follows)
-
-    @cached_property
-    def _telling(self) -> list[str]:
-        """The experiments of what decides whose fine outcomes tell something too."""
-        needs = {need for name in self.decisive for need in EXPERIMENTS[name].needs}
-        return [n for n, each in EXPERIMENTS.items() if each.tells and needs.issuperset(each.needs)]
 
     def _is_usual(self, name: str) -> bool:
         return self.outcomes[name] <= self.usual[name] | {LEFT_OUT}
@@ -75,10 +74,11 @@ class Signature:
     def agrees(self, words: Words) -> bool:
         """Whether all that decides, and was made, came out as this fault has it."""
         made = {name: seen for name, seen in self.decisive.items() if name in words}
-        told = {name: self.outcomes[name] for name in self._telling if name in words}
+        if any(words.get(name, fits[0]) not in fits for name, fits in self.fault.only.items()):
+            return False
         return any(name in failing(words) for name in made) and all(
             words[name] in seen or (_varies(name, seen) and name in failing(words))
-            for name, seen in (made | told).items()
+            for name, seen in made.items()
         )
 
     def explains(self, name: str, word: str) -> bool:
@@ -175,6 +175,8 @@ def _named(teams: Sequence[Team], words: Words, wrong: Words) -> Diagnosis | Non
     if not teams:
         return None
     shared = in_common(teams)
+    # Beside a fault of the model or its training, what it learns and says proves no second one.
+    shared = [each for each in shared if each.is_root] or shared
     if shared:
         left = {n: w for n, w in wrong.items() if not any(s.explains(n, w) for s in shared)}
         return Diagnosis(tuple(s.fault for s in shared), unexplained=left)

@@ -41,8 +41,6 @@ class Experiment:
         What of a subject has to be given.
     follows
         Whether its outcome follows from much else, such as how fast a model learns.
-    tells
-        Whether outcomes that are fine tell faults apart.
     loose
         Whether only that an outcome is wrong counts, where it is wrong in several ways.
     """
@@ -53,7 +51,6 @@ class Experiment:
     run: Callable[[Bench], Outcome]
     needs: tuple[str, ...] = ()
     follows: bool = False
-    tells: bool = False
     loose: bool = False
 
     @property
@@ -71,7 +68,7 @@ def experiment(
 ) -> Callable[[Callable[[Bench], Outcome]], Callable[[Bench], Outcome]]:
     """Make an experiment of a function; ``fine`` and ``wrong`` list outcomes between bars.
 
-    ``more`` are ``follows``, ``tells`` and ``loose``.
+    ``more`` are ``follows`` and ``loose``.
     """
 
     def add(run: Callable[[Bench], Outcome]) -> Callable[[Bench], Outcome]:

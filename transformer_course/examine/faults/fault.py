@@ -34,6 +34,8 @@ class Fault:
     change: str
     ways: tuple[Callable[[Patient], None], ...]
     """Each breaks a patient so that the same is seen."""
+    only: dict[str, list[str]]
+    """For some experiments, the outcomes beside which this fault is possible at all."""
 
 
 def _faults() -> Iterator[Fault]:
@@ -42,8 +44,9 @@ def _faults() -> Iterator[Fault]:
         content = tomllib.loads((FOLDER / f"{room}.toml").read_text(encoding="utf-8"))
         for key, words in content.items():
             ways = tuple(getattr(module, way) for way in words.pop("ways", [key]))
+            only = words.pop("only", {})
             prose = {name: " ".join(text.split()) for name, text in words.items()}
-            yield Fault(key, **prose, ways=ways)
+            yield Fault(key, **prose, ways=ways, only=only)
 
 
 FAULTS: dict[str, Fault] = {fault.key: fault for fault in _faults()}

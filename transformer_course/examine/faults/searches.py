@@ -94,6 +94,25 @@ def only_the_last_token(patient: Patient) -> None:
     patient.greedy = greedy
 
 
+def first_and_last_token(patient: Patient) -> None:
+    """Feed in the begin token and the last one, as if a cache kept no more."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        said = torch.full((len(source), 1), patient.bos)
+        for step in range(STEPS):
+            fed = torch.cat([said[:, :1], said[:, -1:]], dim=1) if step else said
+            said = torch.cat([said, scores(source, fed)[:, -1].argmax(-1)[:, None]], dim=1)
+        return said[:, 1:].tolist()
+
+    patient.greedy = greedy
+
+
+def translations_in_another_order(patient: Patient) -> None:
+    """Sort the sentences by length and return the translations in that order."""
+    right = patient.translate
+    patient.translate = lambda sentences: right(sorted(sentences, key=len, reverse=True))
+
+
 def stops_too_early(patient: Patient) -> None:
     """Take two steps only."""
     patient.greedy = lambda scores, source: reference.greedy(
