@@ -201,6 +201,7 @@ def alone(bench: Bench) -> Outcome:
     "Is a sentence translated alike when it is asked for twice?",
     fine="yes",
     wrong="no",
+    follows=True,
 )
 def twice(bench: Bench) -> Outcome:
     """Ask again."""
