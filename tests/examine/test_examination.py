@@ -96,6 +96,7 @@ def test_nan_is_an_outcome() -> None:
     found = examine(subject(Echo(), scores=lambda s, t: ECHO(s, t) * float("nan")), 20)
     assert found.experiments["scores"].word == "NaN"
     assert not found.healthy
+    assert "NaN" in found.to_json()
 
 
 @pytest.mark.parametrize("size", [3, 250_000])

@@ -77,7 +77,7 @@ class Examination:
 
     def to_json(self) -> str:
         """Return all that is known, in a form that stays: ``form`` counts its versions."""
-        return json.dumps(_facts(self), ensure_ascii=False, indent=1)
+        return json.dumps(_facts(self), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _facts(found: Examination) -> dict[str, Any]:
@@ -96,13 +96,22 @@ def _facts(found: Examination) -> dict[str, Any]:
                 "outcome": outcome.word,
                 "fine": EXPERIMENTS[name].outcomes[outcome.word],
                 "healthy": list(EXPERIMENTS[name].healthy),
-                "numbers": outcome.numbers,
+                "numbers": _plain(outcome.numbers),
             }
             for name, outcome in found.experiments.items()
         ],
         "not_examined": found.observed.left_out,
         "seconds": round(found.observed.seconds, 1),
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON has a form for: it knows neither infinity nor NaN."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _fault(fault: Fault, found: Examination) -> dict[str, Any]:
