@@ -179,6 +179,7 @@ def test_model_that_changes_global_state_changes_nothing() -> None:
 # Subjects ready made
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 def test_adapter_for_torch() -> None:
     torch.manual_seed(0)
     transformer = nn.Transformer(16, 2, 1, 1, 32, 0.1, batch_first=False)

@@ -46,7 +46,7 @@ ANSWERS = {
         UNSOLVED,
         "did not end within 20 seconds",
     ),
-    "ends Python": (IN_ANSWER.format("import os; os._exit(0)"), UNSOLVED, "broke off"),
+    "ends Python": (IN_ANSWER.format("import os; os._exit(0)"), UNSOLVED, ""),
     "segmentation fault": (
         IN_ANSWER.format("import ctypes; ctypes.string_at(0)"),
         UNSOLVED,

@@ -18,7 +18,7 @@ from transformer_course.examine.subject import Pair, Subject
 T = TypeVar("T")
 
 BATCH, SOURCE, TARGET = 3, 5, 7
-EFFECT = 1e-4
+EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
 

@@ -258,17 +258,18 @@ def source_in_translating(bench: Bench) -> Outcome:
     pad, eos = bench.subject.source_pad, bench.subject.eos
     seen, *_ = bench.once(_sources_looked_up)
     wanted = bench.collate(bench.once(lesson).pairs)[0]
-    said, taught = (_without_padding(ids[0].tolist(), pad) for ids in (seen, wanted))
-    numbers = {"in translating": said, "in training": taught}
-    rows = [_without_padding(row, pad) for row in seen.tolist()]
-    if said == taught or taught in rows:  # they may be sorted
+    said, taught = ([_without_padding(row, pad) for row in ids.tolist()] for ids in (seen, wanted))
+    numbers = {"in translating": said[0], "in training": taught[0]}
+    if said[0] == taught[0]:
         return Outcome("yes", numbers)
-    if [*said, eos] == taught:
+    if [*said[0], eos] == taught[0]:
         return Outcome("without the end", numbers)
-    if said == [*taught, eos]:
+    if said[0] == [*taught[0], eos]:
         return Outcome("with an end", numbers)
-    words = [[i for i in row if i != eos] for row in (said, taught)]
-    return Outcome("backwards" if words[0] == words[1][::-1] else "no", numbers)
+    words = [[[i for i in row if i != eos] for row in rows] for rows in (said, taught)]
+    if all(one == other[::-1] for one, other in zip(*words, strict=False)):
+        return Outcome("backwards", numbers)
+    return Outcome("yes" if sorted(said) == sorted(taught) else "no", numbers)  # they are sorted
 
 
 def _without_padding(row: list[int], pad: int) -> list[int]:
