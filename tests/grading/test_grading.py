@@ -109,6 +109,7 @@ ANSWERS = {
     ),
 }
 FINDINGS = {
+    "ends Python": "It stopped with SystemExit: 0",
     "known mistake": "the larger branch is taken",
     "unknown mistake": "Wrong in 2 of 6 cases.",
     "syntax error": "`noam` cannot be found: NameError",
