@@ -17,6 +17,8 @@ from transformer_course.examine import examine
 FOLDER = Path(__file__).parent / "by_others"
 IMPLEMENTATIONS = sorted(folder.name for folder in FOLDER.iterdir())
 OFTEN = "torch_stacks"
+STOP_EARLY = {"around_torch_transformer": {"beam_of_the_shortest"}}
+"""Its author did not know: its beam stops when four sentences have ended, however unlikely."""
 FAULTS = {
     f"{name}, {number}": (name, fault)
     for name in IMPLEMENTATIONS
@@ -48,7 +50,8 @@ def module_with(name: str, edits: list[list[str]]) -> ModuleType:
 )
 def test_right_model_is_healthy(name: str) -> None:
     found = examine(module_with(name, []).make, 600)
-    assert found.healthy, str(found)
+    assert {fault.key for fault in found.faults} == STOP_EARLY.get(name, set()), str(found)
+    assert found.healthy or name in STOP_EARLY
 
 
 @pytest.mark.parametrize("which", FAULTS)

@@ -269,7 +269,9 @@ def source_in_translating(bench: Bench) -> Outcome:
     words = [[[i for i in row if i != eos] for row in rows] for rows in (said, taught)]
     if all(one == other[::-1] for one, other in zip(*words, strict=False)):
         return Outcome("backwards", numbers)
-    return Outcome("yes" if sorted(said) == sorted(taught) else "no", numbers)  # they are sorted
+    # They may be sorted, in translating or in training.
+    sorted_only = sorted(said) == sorted(taught) or (len(said) == 1 and said[0] in taught)
+    return Outcome("yes" if sorted_only else "no", numbers)
 
 
 def _without_padding(row: list[int], pad: int) -> list[int]:
