@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_course.examine.patient import NoSuchOrgan, Organs, Patient  # noqa: F401
+from transformer_course.examine.patient import Organs, Patient
 from transformer_course.model import Transformer, TransformerConfig
 
 WIDTH, HEADS, LAYERS, HIDDEN = 32, 4, 2, 64
@@ -31,7 +31,6 @@ def course(vocabularies: tuple[int, int] = VOCABULARIES, **choices: Any) -> Pati
     }
     organs = Organs(
         network.encoder,
-        network.decoder,
         {"encoder": (network.encoder, "layers"), "decoder": (network.decoder, "layers")},
         {"encoder": network.source_positions, "decoder": network.target_positions},
         kinds,
@@ -125,7 +124,6 @@ def of_torch(
     encoder, decoder = network.transformer.encoder, network.transformer.decoder
     organs = Organs(
         encoder,
-        decoder,
         {"encoder": (encoder, "layers"), "decoder": (decoder, "layers")},
         {"encoder": network.source_positions, "decoder": network.target_positions},
     )
@@ -244,7 +242,6 @@ def modern(rotary: bool = True) -> Patient:
     )
     organs = Organs(
         network.encoder,
-        network.decoder,
         {side: (stack, "layers") for side, stack in stacks.items()},
         positions,
         attentions,
@@ -297,7 +294,7 @@ def of_hugging_face(kind: str) -> Patient:
         ids, name = ((0, 0, 2) if kind == "Marian" else (0, 2, 2)), "layers"
     network.train()
     encoder, decoder = network.get_encoder(), network.get_decoder()
-    organs = Organs(encoder, decoder, {"encoder": (encoder, name), "decoder": (decoder, name)})
+    organs = Organs(encoder, {"encoder": (encoder, name), "decoder": (decoder, name)})
 
     def call(source: Tensor, target: Tensor, masks: dict[str, Tensor]) -> Tensor:
         batch, s, t = len(source), source.shape[1], target.shape[1]

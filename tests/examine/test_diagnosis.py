@@ -7,11 +7,10 @@ from tools.patients import course
 from tools.signatures import WAYS, patient
 from transformer_course.examine.diagnosis import (
     diagnose,
-    failing,
     signatures,
 )
 from transformer_course.examine.examination import observe
-from transformer_course.examine.experiment import EXPERIMENTS
+from transformer_course.examine.experiment import EXPERIMENTS, failing
 from transformer_course.examine.faults import FAULTS
 
 RIGHT = {name: each.healthy[0] for name, each in EXPERIMENTS.items()}

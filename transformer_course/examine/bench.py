@@ -235,26 +235,31 @@ class Bench:
         tensors = [*network.parameters(), *network.buffers()]
         before = [tensor.detach().clone() for tensor in tensors]
         gradients = [parameter.grad for parameter in network.parameters()]
-        modes = [(module, module.training) for module in network.modules()]
         chance = torch.get_rng_state()
         try:
-            yield
+            with _keeping_modes(network):
+                yield
         finally:
             with torch.no_grad():
                 for tensor, value in zip(tensors, before, strict=True):
                     tensor.copy_(value)
             for parameter, gradient in zip(network.parameters(), gradients, strict=True):
                 parameter.grad = gradient
-            for module, mode in modes:
-                module.training = mode
             torch.set_rng_state(chance)
 
 
 @contextlib.contextmanager
 def evaluating(network: nn.Module) -> Iterator[None]:
     """Put a network in eval mode for a while."""
+    with _keeping_modes(network):
+        network.eval()
+        yield
+
+
+@contextlib.contextmanager
+def _keeping_modes(network: nn.Module) -> Iterator[None]:
+    """Put the mode of each module back."""
     modes = [(module, module.training) for module in network.modules()]
-    network.eval()
     try:
         yield
     finally:

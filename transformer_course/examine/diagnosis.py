@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from transformer_course.checker.agreement import in_common
-from transformer_course.examine.experiment import EXPERIMENTS
+from transformer_course.examine.experiment import EXPERIMENTS, failing
 from transformer_course.examine.faults import FAULTS, Fault
 from transformer_course.examine.faults.fault import FOLDER
 
@@ -131,11 +131,6 @@ def signatures() -> tuple[Signature, ...]:
     """Return what is known of each fault."""
     content = json.loads((FOLDER / "signatures.json").read_text(encoding="utf-8"))
     return signatures_of(content["outcomes"])
-
-
-def failing(words: Words) -> dict[str, str]:
-    """Return the outcomes that no right subject may have."""
-    return {name: word for name, word in words.items() if not EXPERIMENTS[name].outcomes[word]}
 
 
 def diagnose(words: Words, known: Sequence[Signature] | None = None) -> Diagnosis:

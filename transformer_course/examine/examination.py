@@ -9,7 +9,7 @@ from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
 from transformer_course.examine.bench import Bench, ExaminationError, NotExamined
-from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome
+from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome, failing
 from transformer_course.examine.lesson import lesson
 from transformer_course.examine.subject import Subject
 
@@ -46,10 +46,8 @@ class Observations:
 
     @property
     def failing(self) -> dict[str, str]:
-        """The outcomes that no right model has."""
-        return {
-            name: word for name, word in self.words.items() if not EXPERIMENTS[name].outcomes[word]
-        }
+        """The outcomes that no right model may have."""
+        return failing(self.words)
 
 
 def observe(
@@ -102,9 +100,7 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
 
 def _is_given(subject: Subject, name: str) -> bool:
     given = getattr(subject, name)
-    return given is not None and (
-        callable(given) or not isinstance(given, list | tuple) or bool(given)
-    )
+    return given is not None and (not isinstance(given, list | tuple) or bool(given))
 
 
 def _listed(names: list[str]) -> str:

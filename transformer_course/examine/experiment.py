@@ -1,6 +1,6 @@
 """What an experiment is: a question, and one of a few words as the answer, with its numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,3 +78,8 @@ def experiment(
         return run
 
     return add
+
+
+def failing(words: Mapping[str, str]) -> dict[str, str]:
+    """Return the outcomes, by their experiments, that no right model may have."""
+    return {name: word for name, word in words.items() if not EXPERIMENTS[name].outcomes[word]}

@@ -27,8 +27,8 @@ class Organs:
 
     Attributes
     ----------
-    encoder, decoder
-        The stacks; what the encoder returns is the memory.
+    encoder
+        The stack whose output is the memory.
     layers
         For each stack, the module and the name under which its layers are.
     positions
@@ -39,7 +39,6 @@ class Organs:
     """
 
     encoder: nn.Module
-    decoder: nn.Module
     layers: dict[str, tuple[nn.Module, str]]
     positions: dict[str, nn.Module] = field(default_factory=dict)
     attentions: dict[str, list[nn.Module]] = field(default_factory=dict)
@@ -83,7 +82,7 @@ class Patient:
         self.after_scores: list[Callable[[Tensor], Tensor]] = []
         self.weights: Callable[[], Any] = lambda: self.network.parameters()
         self.rate = 3e-3
-        self.zeroes = self.updates = True
+        self.zeroes = True
         self.sign = 1.0
         self.train, self.test = _texts(vocabularies, self.special)
 
@@ -125,8 +124,7 @@ class Patient:
                 optimizer.zero_grad()
             loss = self.loss(self.scores(source, target_in), target_out)
             (self.sign * loss).backward()
-            if self.updates:
-                optimizer.step()
+            optimizer.step()
             return loss.detach()
 
         return step

@@ -20,8 +20,7 @@ NAMES_SHOWN = 4
 )
 def first_loss(bench: Bench) -> Outcome:
     """Compare with the loss of a model that knows nothing, which is ln V."""
-    _, target_in, target_out = bench.right_batch(bench.pairs)
-    source = bench.right_batch(bench.pairs)[0]
+    source, target_in, target_out = bench.right_batch(bench.pairs)
     loss = float(bench.right_loss(bench.scores(source, target_in), target_out))
     usual = math.log(bench.subject.target_vocab)
     numbers = {"loss": loss, "ln V": usual}
@@ -41,7 +40,7 @@ def first_loss(bench: Bench) -> Outcome:
 def gradients(bench: Bench) -> Outcome:
     """Compute the gradients of a loss; change the weights that get none."""
     with bench.untouched():
-        found = _gradients(bench)
+        found = bench.once(gradients_by_name)
         without = [name for name, gradient in found.items() if gradient is None]
         if not without:
             return Outcome("for all")
@@ -88,8 +87,8 @@ def layers(bench: Bench) -> Outcome:
     return Outcome("no", {"one object": " and ".join(max(repeated, key=len)[:NAMES_SHOWN])})
 
 
-def _gradients(bench: Bench) -> dict[str, Tensor | None]:
-    """Return the gradient for each parameter that wants one."""
+def gradients_by_name(bench: Bench) -> dict[str, Tensor | None]:
+    """Return the gradient of a right loss for each parameter that wants one."""
     weights = {n: p for n, p in bench.network.named_parameters() if p.requires_grad}
     if not weights:
         raise NotExamined("no parameter wants a gradient: all are frozen")

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from transformer_course.examine.bench import Bench, NotExamined, evaluating
 from transformer_course.examine.experiment import Outcome, experiment
-from transformer_course.examine.experiments.gradients import parameter_names
+from transformer_course.examine.experiments.gradients import gradients_by_name, parameter_names
 
 SURE = 30.0
 """The logit of a token of which a model is sure."""
@@ -261,13 +261,8 @@ def direction_of_a_step(bench: Bench) -> Outcome:
 
 def _right_gradients(bench: Bench) -> dict[int, Tensor]:
     """Return our gradient for each weight that has one, by the weight's identity."""
-    with evaluating(bench.network), torch.enable_grad():
-        source, target_in, target_out = bench.right_batch(bench.pairs)
-        loss = bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
-    weights = [weight for weight in bench.network.parameters() if weight.requires_grad]
-    found = torch.autograd.grad(loss, weights, allow_unused=True)
-    pairs = zip(weights, found, strict=True)
-    return {id(weight): gradient for weight, gradient in pairs if gradient is not None}
+    weights, found = dict(bench.network.named_parameters()), bench.once(gradients_by_name)
+    return {id(weights[name]): each for name, each in found.items() if each is not None}
 
 
 def _reached(bench: Bench) -> set[int]:

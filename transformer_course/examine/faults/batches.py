@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from transformer_course.examine import reference
 from transformer_course.examine.patient import Patient
 from transformer_course.examine.reference import padded
 from transformer_course.examine.subject import Pair
@@ -101,16 +102,7 @@ def _to_the_right(ids: Tensor, pad: int) -> Tensor:
 def padded_with_another_id(patient: Patient) -> None:
     """Pad with an id that is a word."""
     other = patient.UNKNOWN
-
-    def collate(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
-        end, begin = patient.eos, patient.bos
-        return (
-            padded([[*s, end] for s, _ in pairs], other),
-            padded([[begin, *t] for _, t in pairs], other),
-            padded([[*t, end] for _, t in pairs], other),
-        )
-
-    patient.collate = collate
+    patient.collate = lambda pairs: reference.collate(pairs, other, patient.bos, patient.eos, other)
 
 
 def end_after_the_padding(patient: Patient) -> None:

@@ -12,15 +12,25 @@ from transformer_course.examine.patient import NoSuchOrgan, Patient
 STEPS = 12
 
 
+def _likeliest(scores: Tensor) -> Tensor:
+    return scores[:, -1].argmax(-1)
+
+
 def _greedy(
-    patient: Patient, following: Callable[[Tensor], Tensor], begin: int | None = None
+    patient: Patient,
+    following: Callable[[Tensor], Tensor] = _likeliest,
+    begin: int | None = None,
+    fed: Callable[[Tensor], Tensor] = lambda said: said,
+    stops: Callable[[Tensor], bool] = lambda last: False,
 ) -> None:
-    """Search by another choice of the next token from scores (batch, target, vocab)."""
+    """Search otherwise: by another next token, another begin, other tokens fed in, or a stop."""
 
     def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
         said = torch.full((len(source), 1), patient.bos if begin is None else begin)
         for _ in range(STEPS):
-            said = torch.cat([said, following(scores(source, said))[:, None]], dim=1)
+            said = torch.cat([said, following(scores(source, fed(said)))[:, None]], dim=1)
+            if stops(said[:, -1]):
+                break
         return said[:, 1:].tolist()
 
     patient.greedy = greedy
@@ -38,27 +48,21 @@ def first_position(patient: Patient) -> None:
 
 def feeds_the_begin_token_only(patient: Patient) -> None:
     """Never feed in what was said."""
-
-    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
-        begin = torch.full((len(source), 1), patient.bos)
-        said = [scores(source, begin)[:, -1].argmax(-1) for _ in range(STEPS)]
-        return torch.stack(said, dim=1).tolist()
-
-    patient.greedy = greedy
+    _greedy(patient, fed=lambda said: said[:, :1])
 
 
 def begins_with_padding(patient: Patient) -> None:
     """Begin with the padding token."""
     if patient.pad == patient.bos:
         raise NoSuchOrgan
-    _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.pad)
+    _greedy(patient, begin=patient.pad)
 
 
 def begins_with_the_end(patient: Patient) -> None:
     """Begin with the end token."""
     if patient.eos == patient.bos:
         raise NoSuchOrgan
-    _greedy(patient, lambda scores: scores[:, -1].argmax(-1), patient.eos)
+    _greedy(patient, begin=patient.eos)
 
 
 def never_ends(patient: Patient) -> None:
@@ -83,28 +87,15 @@ def samples(patient: Patient) -> None:
 
 def only_the_last_token(patient: Patient) -> None:
     """Feed in the last token only, without a cache of those before."""
-
-    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
-        said = torch.full((len(source), 1), patient.bos)
-        for _ in range(STEPS):
-            last = scores(source, said[:, -1:])[:, -1].argmax(-1)
-            said = torch.cat([said, last[:, None]], dim=1)
-        return said[:, 1:].tolist()
-
-    patient.greedy = greedy
+    _greedy(patient, fed=lambda said: said[:, -1:])
 
 
 def first_and_last_token(patient: Patient) -> None:
     """Feed in the begin token and the last one, as if a cache kept no more."""
-
-    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
-        said = torch.full((len(source), 1), patient.bos)
-        for step in range(STEPS):
-            fed = torch.cat([said[:, :1], said[:, -1:]], dim=1) if step else said
-            said = torch.cat([said, scores(source, fed)[:, -1].argmax(-1)[:, None]], dim=1)
-        return said[:, 1:].tolist()
-
-    patient.greedy = greedy
+    _greedy(
+        patient,
+        fed=lambda said: said if said.shape[1] < 2 else torch.stack([said[:, 0], said[:, -1]], 1),
+    )
 
 
 def translations_in_another_order(patient: Patient) -> None:
@@ -122,16 +113,7 @@ def stops_too_early(patient: Patient) -> None:
 
 def stops_with_the_first(patient: Patient) -> None:
     """Stop the whole batch when one sentence has ended."""
-
-    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
-        said = torch.full((len(source), 1), patient.bos)
-        for _ in range(STEPS):
-            said = torch.cat([said, scores(source, said)[:, -1].argmax(-1)[:, None]], dim=1)
-            if (said[:, -1] == patient.eos).any():
-                break
-        return said[:, 1:].tolist()
-
-    patient.greedy = greedy
+    _greedy(patient, stops=lambda last: bool((last == patient.eos).any()))
 
 
 def source_without_the_end(patient: Patient) -> None:
