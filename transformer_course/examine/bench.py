@@ -30,6 +30,11 @@ class NotExamined(Exception):  # noqa: N818 - no error, but a reason
     """Why an experiment cannot be made here, in words that end a sentence."""
 
 
+def in_a_line(error: BaseException) -> str:
+    """Return the kind and the words of an error."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 class Bench:
     """A subject, and sentences and scores of it that several experiments look at.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
-from transformer_course.examine.bench import Bench, ExaminationError, NotExamined
+from transformer_course.examine.bench import Bench, ExaminationError, NotExamined, in_a_line
 from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome, failing
 from transformer_course.examine.lesson import lesson
 from transformer_course.examine.subject import Subject
@@ -95,7 +95,7 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         except TimeLimitReached:
             observed.left_out[each.name] = "it did not end in time"
         except BaseException as error:
-            observed.left_out[each.name] = f"it raises {_in_a_line(error)}"
+            observed.left_out[each.name] = f"it raises {in_a_line(error)}"
 
 
 def _is_given(subject: Subject, name: str) -> bool:
@@ -105,10 +105,6 @@ def _is_given(subject: Subject, name: str) -> bool:
 
 def _listed(names: list[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
-
-
-def _in_a_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _try_out(bench: Bench) -> None:
@@ -124,7 +120,7 @@ def _try_out(bench: Bench) -> None:
         ) from None
     except BaseException as error:
         raise ExaminationError(
-            f"the model raises {_in_a_line(error)} when it is called with source and target ids. "
+            f"the model raises {in_a_line(error)} when it is called with source and target ids. "
             f"{_advice(bench.subject)}"
         ) from error
 

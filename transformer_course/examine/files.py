@@ -9,7 +9,7 @@ from typing import Any
 
 from transformer_course.checker.exits import no_exit
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
-from transformer_course.examine.bench import ExaminationError
+from transformer_course.examine.bench import ExaminationError, in_a_line
 from transformer_course.examine.subject import Subject
 
 NAME = "subject"
@@ -93,5 +93,4 @@ def _guarded(run: Callable[[], Any], what: str, seconds: float) -> Any:
             f"{what} ends Python (exit status {error.code}); take that out."
         ) from None
     except BaseException as error:
-        words = " ".join(str(error).split())
-        raise ExaminationError(f"{what} does not run: {type(error).__name__}: {words}") from error
+        raise ExaminationError(f"{what} does not run: {in_a_line(error)}") from error

@@ -28,13 +28,14 @@ SECONDS = 60.0
 
 def naive_test(network: nn.Module) -> bool:
     """Check that logits have the right shape and are finite, and that some gradient arrives."""
-    source, target = _sentences(network)
-    logits = network(source, target)
-    return (
-        logits.shape == (BATCH, TARGET, network.config.target_vocab)
-        and bool(logits.isfinite().all())
-        and any(_gradients(network, [*network.parameters()]))
-    )
+    bench = _bench(network)
+    logits = network(bench.sources, bench.targets)
+    if logits.shape != (BATCH, TARGET, network.config.target_vocab) or not logits.isfinite().all():
+        return False
+    following = bench.other_target_words(bench.targets)
+    loss = F.cross_entropy(logits.flatten(0, 1), following.flatten())
+    found = torch.autograd.grad(loss, [*network.parameters()], allow_unused=True)
+    return any(gradient is not None and bool(gradient.any()) for gradient in found)
 
 
 # The whole model: experiments that are made on any subject
@@ -90,10 +91,10 @@ def trains_every_parameter(network: nn.Module) -> bool:
 
 def reads_only_the_memory(network: nn.Module) -> bool:
     """Check that the decoder takes from the source ids only where padding stands."""
-    source, target = _ragged_sentences(network)
-    vocab, pad_id = network.config.source_vocab, network.config.pad_id
-    padded = source == pad_id
-    other_source = torch.where(padded, pad_id, _other_tokens(source, vocab, pad_id))
+    bench = _bench(network)
+    source, target = bench.ragged
+    padded = source == network.config.pad_id
+    other_source = torch.where(padded, source, bench.other_source_words(source))
     with evaluating(network):
         memory = network.encode(source)
         # What stands in the memory at padded positions must not count either.
@@ -194,15 +195,6 @@ def _bench(network: nn.Module) -> Bench:
     return Bench(adapters.course(network), SECONDS)
 
 
-def _gradients(network: nn.Module, parameters: list[nn.Parameter]) -> list[bool]:
-    """Say of each parameter whether the loss of some sentences has a gradient there."""
-    source, target = _sentences(network)
-    following = _other_tokens(target, network.config.target_vocab, network.config.pad_id)
-    loss = F.cross_entropy(network(source, target).flatten(0, 1), following.flatten())
-    gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-    return [gradient is not None and bool(gradient.any()) for gradient in gradients]
-
-
 def _change(a: Tensor, b: Tensor) -> Tensor:
     """Return how far the vectors along the last axis have moved."""
     return (a - b).abs().amax(dim=-1)
@@ -214,31 +206,6 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 def _all_differ(a: Tensor, b: Tensor) -> bool:
     return bool((_change(a, b) > TOLERANCE).all())
-
-
-def _sentences(network: nn.Module, batch: int = BATCH) -> tuple[Tensor, Tensor]:
-    """Draw sources and targets without padding, at every call the same."""
-    config, generator = network.config, torch.Generator().manual_seed(0)
-
-    def draw(vocab: int, length: int) -> Tensor:
-        ids = torch.randint(1, vocab, (batch, length), generator=generator)
-        return torch.where(ids == config.pad_id, 0, ids)
-
-    return draw(config.source_vocab, SOURCE), draw(config.target_vocab, TARGET)
-
-
-def _ragged_sentences(network: nn.Module) -> tuple[Tensor, Tensor]:
-    """Draw sentences of which each is one token shorter than the one before, and padded."""
-    source, target = _sentences(network)
-    for row in range(BATCH):
-        source[row, SOURCE - row :] = target[row, TARGET - row :] = network.config.pad_id
-    return source, target
-
-
-def _other_tokens(ids: Tensor, vocab: int, pad_id: int) -> Tensor:
-    """Replace each token by a different one, never by padding."""
-    other = (ids + 1) % vocab
-    return torch.where(other == pad_id, (other + 1) % vocab, other)
 
 
 def _noise(*shape: int, seed: int = 0) -> Tensor:
