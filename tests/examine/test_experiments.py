@@ -194,6 +194,20 @@ def step_raises(patient: Patient) -> None:
     patient.make_step = make
 
 
+def follows_the_gradient(patient: Patient) -> None:
+    def make():
+        optimizer = torch.optim.SGD(patient.network.parameters(), 0.1)
+
+        def step(source, target_in, target_out):
+            optimizer.zero_grad()
+            patient.loss(patient.scores(source, target_in), target_out).backward()
+            optimizer.step()
+
+        return step
+
+    patient.make_step = make
+
+
 def moves_at_random(patient: Patient) -> None:
     def make():
         def step(*batch):
@@ -401,6 +415,11 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     },
     "direction of a step": {"downhill": None, "uphill": "uphill", "across": moves_at_random},
     "old gradients": {"yes": None, "no": "gradients_left"},
+    "memory of a step": {
+        "yes": None,
+        "no, it follows the gradient": follows_the_gradient,
+        "no, and each weight moves equally far": "optimiser_made_anew",
+    },
     "learning": {
         "by heart": None,
         "it is still learning": hardly_learns,

@@ -184,6 +184,15 @@ class Bench:
         ]
 
     @cached_property
+    def other_pairs(self) -> list[Pair]:
+        """Three pairs of other words."""
+        source, target = (
+            self.other_source_words(self.sources).tolist(),
+            self.other_target_words(self.targets[:, 1:]).tolist(),
+        )
+        return [*zip(source, target, strict=True)]
+
+    @cached_property
     def collated(self) -> tuple[Tensor, Tensor, Tensor]:
         """What the subject makes of these pairs; in their order, if it sorts them together."""
         batch = self.collate(self.pairs)

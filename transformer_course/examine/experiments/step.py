@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformer_course.examine.bench import Bench, NotExamined, evaluating
 from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.experiments.gradients import gradients_by_name, parameter_names
+from transformer_course.examine.subject import Pair
 
 SURE = 30.0
 """The logit of a token of which a model is sure."""
@@ -15,6 +16,8 @@ TOO_FAR, HARDLY = 0.5, 1e-5
 """Shares of its size by which a matrix moves in three steps; a warm-up begins low."""
 ACROSS = 0.05
 """Cosine of a change and a gradient below which neither helps the other."""
+EQUALLY, MOST = 0.1, 0.9
+"""Shares by which distances may differ, and of weights, that count as equally far and as each."""
 STEPS = 3
 """Steps after which weights must have moved: with a warm-up the first may be of size 0."""
 
@@ -157,8 +160,8 @@ def _losses_where_sure(bench: Bench) -> tuple[float, float]:
 # A step
 
 
-def _batch(bench: Bench) -> tuple[Tensor, ...]:
-    return tuple(each.to(bench.device) for each in bench.collate(bench.pairs))
+def _batch(bench: Bench, pairs: list[Pair]) -> tuple[Tensor, ...]:
+    return tuple(each.to(bench.device) for each in bench.collate(pairs))
 
 
 @dataclass
@@ -188,7 +191,7 @@ def _three_steps(bench: Bench) -> _Steps:
     before = [weight.detach().clone() for weight in weights]
     with bench.untouched():
         for _ in range(STEPS):
-            bench.subject.training_step(*_batch(bench))
+            bench.subject.training_step(*_batch(bench, bench.pairs))
         after = [weight.detach().clone() for weight in weights]
     return _Steps([*zip(weights, before, after, strict=True)])
 
@@ -299,5 +302,50 @@ def _gradient_after_a_step(bench: Bench, weight: nn.Parameter, left: Tensor) -> 
     with bench.untouched():
         torch.manual_seed(5)  # the same dropout each time
         weight.grad = left.clone()
-        bench.subject.training_step(*_batch(bench))
+        bench.subject.training_step(*_batch(bench, bench.pairs))
         return None if weight.grad is None else weight.grad.clone()
+
+
+@experiment(
+    "memory of a step",
+    "Does a step depend on the steps before it?",
+    fine="yes | no, it follows the gradient",
+    wrong="no, and each weight moves equally far",
+    needs="training_step",
+)
+def memory_of_a_step(bench: Bench) -> Outcome:
+    """Take the same step after steps on other pairs; Adam's first step moves all equally far."""
+    steps = bench.once(_three_steps)
+    if steps.largest_share < HARDLY:
+        raise NotExamined("steps are so small that rounding takes some of them away")
+    weight = max((each for each in steps.moved if each.dim() > 1), key=Tensor.numel)
+    first = _direction_after(bench, weight, [bench.other_pairs, bench.other_pairs[:1]])
+    second = _direction_after(bench, weight, [bench.other_pairs[1:]])
+    difference = float((first - second).norm())
+    distances = first[first != 0].abs()
+    equal = (distances / distances.median() - 1).abs() < EQUALLY
+    share = float(equal.float().mean())
+    numbers = {
+        "share by which the step differs": difference,
+        "share of weights that move equally far": share,
+    }
+    if difference > 0.01:
+        return Outcome("yes", numbers)
+    moves_equally = share > MOST
+    word = (
+        "no, and each weight moves equally far" if moves_equally else "no, it follows the gradient"
+    )
+    return Outcome(word, numbers)
+
+
+def _direction_after(bench: Bench, weight: nn.Parameter, before: list[list[Pair]]) -> Tensor:
+    """Return in which direction a step moves a weight, after steps on other pairs are undone."""
+    for pairs in before:
+        with bench.untouched():
+            bench.subject.training_step(*_batch(bench, pairs))
+    value = weight.detach().clone()
+    with bench.untouched():
+        torch.manual_seed(5)  # the same dropout each time
+        bench.subject.training_step(*_batch(bench, bench.pairs))
+        moved = weight.detach() - value
+    return (moved / moved.norm().clamp_min(1e-30)).cpu()

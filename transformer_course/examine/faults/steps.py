@@ -112,6 +112,12 @@ def rate_far_too_low(patient: Patient) -> None:
     patient.rate = 3e-8
 
 
+def optimiser_made_anew(patient: Patient) -> None:
+    """Make the optimiser at each step."""
+    make_step = patient.make_step
+    patient.make_step = lambda: lambda *batch: make_step()(*batch)
+
+
 def uphill(patient: Patient) -> None:
     """Follow the gradient upwards."""
     patient.sign = -1.0
