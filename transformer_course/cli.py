@@ -121,6 +121,14 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--corpus", help="toy, files, multi30k or wmt14; toy if not given")
     train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
     train.add_argument("--target", type=Path, help="its translation, line by line (files)")
+    for split, use in (("dev", "to choose on"), ("test", "to judge on")):
+        train.add_argument(
+            f"--{split}",
+            nargs=2,
+            type=Path,
+            metavar=("SOURCE", "TARGET"),
+            help=f"two files {use}; else held out of the text (files)",
+        )
     train.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
     train.add_argument("--data", type=Path, help="folder with the corpus (multi30k, wmt14)")
     train.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
@@ -318,6 +326,7 @@ def _summary(facts: dict[str, Any]) -> str:
 
 def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     values = {name: getattr(options, name) for name in names}
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 

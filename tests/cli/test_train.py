@@ -52,9 +52,24 @@ def test_train_on_files(run: Run, tmp_path: Path, texts: tuple[Path, Path]) -> N
     assert run(*arguments, "--output", folder)[0] == 0
     translator = Translator.load(folder)
     assert (translator.source.language, translator.target.language) == ("en", "fr")
-    status, output, _ = run("evaluate", folder, "--split", "dev")
+    for split in ([], ["--split", "dev"]):
+        status, output, _ = run("evaluate", folder, *split)
+        assert status == 0
+        assert set(json.loads(output)) == SCORES
+
+
+def test_train_on_files_with_a_dev_split_of_their_own(
+    run: Run, tmp_path: Path, texts: tuple[Path, Path]
+) -> None:
+    held = tmp_path / "held.en", tmp_path / "held.fr"
+    for path, line in zip(held, ("the cat sings", "le chat chante"), strict=True):
+        path.write_text(f"{line}\n", encoding="utf-8")
+    files = ("--corpus", "files", "--source", texts[0], "--target", texts[1], "--dev", *held)
+    status, _, error = run("train", *files, "--steps", "1", "--output", tmp_path / "out")
     assert status == 0
-    assert set(json.loads(output)) == SCORES
+    assert "left out: 1 the source is in dev or test" in error
+    status, output, _ = run("evaluate", tmp_path / "out", "--split", "dev")
+    assert json.loads(output)["sentences"] == 1
 
 
 def test_minutes_replace_steps(run: Run, tmp_path: Path) -> None:

@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 
 from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.splits import REPEATED
 from transformer_course.translation.corpora.text_files import (
+    BLANK,
     PairStream,
     files_corpus,
+    files_divided_by_line,
     iterate_lines,
     iterate_member_lines,
     language_of,
     read_pairs,
 )
 
+DEV_OF_FORTY_LINES = ["0", "27", "12", "21"]
 LINES = ["L'homme n'aime pas l'œuf.", "", "Le café est fermé."]
 
 
@@ -185,8 +189,9 @@ def test_name_without_a_language_is_refused(name: str) -> None:
 
 
 def test_pairs_with_a_blank_side_are_left_out_and_counted(tmp_path: Path) -> None:
-    paths = write_pair(tmp_path, ["a", "b", " ", "d"], ["w", "", "y", "z"])
-    assert read_pairs(*paths) == ([SentencePair("a", "w"), SentencePair("d", "z")], 2)
+    paths = write_pair(tmp_path, ["a", "b", " ", "d", "e"], ["w", "", "y", "z", "v"])
+    pairs = [SentencePair("a", "w"), SentencePair("d", "z"), SentencePair("e", "v")]
+    assert read_pairs(*paths) == (pairs, 2)
     assert files_corpus(*paths).left_out == {"a side is blank": 2}
 
 
@@ -222,18 +227,52 @@ def test_files_without_a_pair_are_refused(tmp_path: Path, lines: list[str]) -> N
         read_pairs(*write_pair(tmp_path, lines, lines))
 
 
-@pytest.mark.parametrize(("sentences", "dev"), [(2, 1), (9, 1), (200, 20), (6000, 500)])
-def test_corpus_puts_a_tenth_aside(tmp_path: Path, sentences: int, dev: int) -> None:
-    lines = [str(number) for number in range(sentences)]
+def test_corpus_has_dev_and_test(tmp_path: Path) -> None:
+    lines = [str(number) for number in range(100)]
     corpus = files_corpus(*write_pair(tmp_path, lines, lines))
     assert (corpus.source_language, corpus.target_language) == ("en", "fr")
-    assert len(corpus.split("dev")) == dev
-    together = corpus.split("train") + corpus.split("dev")
-    assert sorted(int(pair.source) for pair in together) == list(range(sentences))
-    assert all(pair.source == pair.target for pair in together)
+    assert {name: len(split) for name, split in corpus.splits.items()} == {
+        "train": 80,
+        "dev": 10,
+        "test": 10,
+    }
+    assert corpus.left_out == {}
 
 
-def test_seed_determines_the_dev_split(tmp_path: Path) -> None:
+def test_dev_and_test_can_be_given(tmp_path: Path) -> None:
+    """Blank lines and repeated sources are counted wherever they are."""
+    for name, source, target in (
+        ("text", ["a", "b", "c", "d"], ["w", "x", "y", "z"]),
+        ("dev", ["d", ""], ["other", "z"]),
+        ("test", ["e"], ["v"]),
+    ):
+        (tmp_path / name).mkdir()
+        write_pair(tmp_path / name, source, target)
+    dev, test, text = (
+        (tmp_path / name / "train.en", tmp_path / name / "train.fr")
+        for name in ("dev", "test", "text")
+    )
+    corpus = files_corpus(*text, dev=dev, test=test)
+    assert corpus.split("dev") == [SentencePair("d", "other")]
+    assert corpus.split("test") == [SentencePair("e", "v")]
+    assert {pair.source for pair in corpus.split("train")} == {"a", "b", "c"}
+    assert corpus.left_out == {BLANK: 1, REPEATED: 1}
+    assert len(files_corpus(*text, dev=dev).split("test")) == 1
+
+
+def test_given_files_of_other_languages_are_refused(tmp_path: Path) -> None:
+    text = write_pair(tmp_path, ["a", "b", "c"], ["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"--dev .* is fr and en, the text is en and fr"):
+        files_corpus(*text, dev=text[::-1])
+
+
+def test_text_all_of_which_is_given_for_dev_is_refused(tmp_path: Path) -> None:
+    text = write_pair(tmp_path, ["a", "b", "c"], ["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"train\.fr: nothing is left for test and train"):
+        files_corpus(*text, dev=text)
+
+
+def test_seed_determines_what_is_held_out(tmp_path: Path) -> None:
     lines = [str(number) for number in range(100)]
     paths = write_pair(tmp_path, lines, lines)
     first, again, other = (files_corpus(*paths, seed=seed).split("dev") for seed in (0, 0, 1))
@@ -242,6 +281,15 @@ def test_seed_determines_the_dev_split(tmp_path: Path) -> None:
     assert first != [SentencePair(line, line) for line in lines[:10]]
 
 
-def test_single_pair_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="one sentence pair only"):
-        files_corpus(*write_pair(tmp_path, ["a"], ["b"]))
+@pytest.mark.parametrize("lines", [["a"], ["a", "b"], ["a", "a", "a", "b", "b"]])
+def test_too_few_sentences_are_refused(tmp_path: Path, lines: list[str]) -> None:
+    with pytest.raises(ValueError, match="three different source sentences"):
+        files_corpus(*write_pair(tmp_path, lines, lines))
+
+
+def test_earlier_runs_keep_their_division(tmp_path: Path) -> None:
+    """Recorded with the version before: the lines in which a run goes on must be the same."""
+    lines = [str(number) for number in range(40)]
+    corpus = files_divided_by_line(*write_pair(tmp_path, lines, lines))
+    assert corpus.splits.keys() == {"train", "dev"}
+    assert [pair.source for pair in corpus.split("dev")] == DEV_OF_FORTY_LINES

@@ -49,6 +49,25 @@ def test_run_comes_back_wherever_it_is_read(
     assert read.load_corpus().split("train")
 
 
+def test_run_with_splits_of_its_own_comes_back(run: Run, tmp_path: Path) -> None:
+    given = replace(run, dev=(run.source, run.target), test=(run.source, run.target))
+    given.write(tmp_path)
+    absolute = tmp_path / "train.en", tmp_path / "train.fr"
+    read = Run.read(tmp_path)
+    assert (read.dev, read.test, read.by_line) == (absolute, absolute, False)
+
+
+def test_run_of_an_earlier_version_keeps_its_splits(run: Run, tmp_path: Path) -> None:
+    run.write(tmp_path)
+    stored = json.loads((tmp_path / RUN_FILE).read_text(encoding="utf-8"))
+    for name in ("dev", "test", "by_line"):
+        del stored[name]
+    (tmp_path / RUN_FILE).write_text(json.dumps(stored), encoding="utf-8")
+    assert Run.read(tmp_path).load_corpus().splits.keys() == {"train", "dev"}
+    Run.read(tmp_path).write(tmp_path)
+    assert Run.read(tmp_path).by_line
+
+
 def test_file_says_how_the_run_was_made(run: Run, tmp_path: Path) -> None:
     run.write(tmp_path, result={"step": 3})
     stored = json.loads((tmp_path / RUN_FILE).read_text(encoding="utf-8"))

@@ -62,11 +62,6 @@ class Corpus:
         )
 
 
-def held_out(pairs: int) -> int:
-    """Return how many of this many pairs make a dev or a test split: a tenth, 1 to 500."""
-    return max(1, min(500, pairs // 10))
-
-
 def fingerprint(pairs: Iterable[SentencePair]) -> str:
     """Return the SHA-256 of the sentences, which tells another text from the same one."""
     digest = hashlib.sha256()

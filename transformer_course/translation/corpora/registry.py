@@ -37,7 +37,11 @@ class Kind:
 
 CORPORA = {
     "toy": Kind(toy_corpus),
-    "files": Kind(files_corpus, {"source": "source", "target": "target"}, ("source", "target")),
+    "files": Kind(
+        files_corpus,
+        {"source": "source", "target": "target", "dev": "dev", "test": "test"},
+        ("source", "target"),
+    ),
     "multi30k": Kind(multi30k_corpus, {"pair": "pair", "data": "folder"}),
     "wmt14": Kind(
         wmt14_corpus, {"pair": "pair", "data": "folder", "pairs": "pairs", "sample": "seed"}

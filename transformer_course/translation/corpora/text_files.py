@@ -10,7 +10,8 @@ from io import BufferedIOBase, TextIOWrapper
 from itertools import zip_longest
 from pathlib import Path
 
-from transformer_course.translation.corpora.corpus import Corpus, SentencePair, counted, held_out
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair, counted
+from transformer_course.translation.corpora.splits import REPEATED, complete
 
 BLANK = "a side is blank"
 
@@ -148,21 +149,67 @@ def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
     return pairs, stream.blank
 
 
-def files_corpus(source: Path, target: Path, seed: int = 0) -> Corpus:
-    """Make a corpus of two aligned files, with a random tenth of them as its dev split.
+def files_corpus(
+    source: Path,
+    target: Path,
+    dev: tuple[Path, Path] | None = None,
+    test: tuple[Path, Path] | None = None,
+    seed: int = 0,
+) -> Corpus:
+    """Make a corpus of two aligned files, with splits train, dev and test.
 
-    The dev split has 500 pairs at most. Pairs with a blank side are left out and counted.
+    Pairs with a blank side are left out and counted, as are training pairs whose source sentence is
+    in dev or test.
+
+    Parameters
+    ----------
+    source, target
+        The two files.
+    dev, test
+        Two files of the same languages each; by default they are held out of the text, see
+        :func:`~transformer_course.translation.corpora.splits.complete`.
+    seed
+        Determines what is held out.
 
     Raises
     ------
     OSError, ValueError
-        As :func:`read_pairs` and :func:`language_of`; also if the files hold a single pair.
+        As :func:`read_pairs` and :func:`language_of`; also if the files hold too little text, or
+        those of a split are of other languages.
     """
     languages = language_of(source), language_of(target)
     pairs, blank = read_pairs(source, target)
-    if len(pairs) < 2:
-        raise ValueError(f"{source} holds one sentence pair only; give more text.")
-    random.Random(seed).shuffle(pairs)
-    dev_sentences = held_out(len(pairs))
+    given = {}
+    for name, files in (("dev", dev), ("test", test)):
+        if files:
+            _check_languages(name, files, languages)
+            given[name], blank_there = read_pairs(*files)
+            blank += blank_there
+    try:
+        splits, repeated = complete(pairs, given, seed)
+    except ValueError as error:
+        raise ValueError(f"{source} and {target}: {error}") from None
+    return Corpus("files", *languages, splits, counted({BLANK: blank, REPEATED: repeated}))
+
+
+def _check_languages(split: str, files: tuple[Path, Path], languages: tuple[str, str]) -> None:
+    found = tuple(map(language_of, files))
+    if found != languages:
+        raise ValueError(
+            f"--{split} {files[0]} {files[1]} is {found[0]} and {found[1]}, the text is "
+            f"{languages[0]} and {languages[1]}: name the file of the source first."
+        )
+
+
+def files_divided_by_line(source: Path, target: Path) -> Corpus:
+    """Make the corpus of runs that began before test splits were held out.
+
+    A random tenth of the lines, 500 at most, is the dev split; there is no test split.
+    """
+    pairs, blank = read_pairs(source, target)
+    random.Random(0).shuffle(pairs)
+    dev_sentences = max(1, min(500, len(pairs) // 10))
     splits = {"train": pairs[dev_sentences:], "dev": pairs[:dev_sentences]}
-    return Corpus("files", *languages, splits, counted({BLANK: blank}))
+    return Corpus(
+        "files", language_of(source), language_of(target), splits, counted({BLANK: blank})
+    )

@@ -19,10 +19,10 @@ from transformer_course.translation.corpora.corpus import (
     Corpus,
     SentencePair,
     counted,
-    held_out,
     languages_of_pair,
 )
 from transformer_course.translation.corpora.downloads import data_folder, download, find_file
+from transformer_course.translation.corpora.splits import REPEATED
 from transformer_course.translation.corpora.text_files import (
     BLANK,
     PairStream,
@@ -83,7 +83,7 @@ def wmt14_corpus(
     left_out = {
         BLANK: blank,
         "asked for, but the text has no more": pairs - len(chosen),
-        "the source is in dev or test": repeated,
+        REPEATED: repeated,
     }
     return Corpus("wmt14", *languages, splits, counted(left_out))
 
@@ -122,7 +122,7 @@ def _first(stream: PairStream, size: int) -> tuple[list[SentencePair], int]:
 def _split(pairs: list[SentencePair], seed: int) -> tuple[dict[str, list[SentencePair]], int]:
     """Return the three splits and how many training pairs were left out."""
     random.Random(seed).shuffle(pairs)
-    size = held_out(len(pairs))
+    size = max(1, min(500, len(pairs) // 10))
     dev, test, rest = pairs[:size], pairs[size : 2 * size], pairs[2 * size :]
     seen = {pair.source for pair in dev + test}
     train = [pair for pair in rest if pair.source not in seen]

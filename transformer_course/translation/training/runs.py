@@ -16,6 +16,7 @@ from transformer_course.files import TEMPORARY, sweep
 from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.corpora.registry import OPTIONS, check_options, load_corpus
+from transformer_course.translation.corpora.text_files import files_divided_by_line
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.recipes import Recipe
 from transformer_course.translation.training.settings import TrainingSettings
@@ -28,7 +29,7 @@ from transformer_course.translation.translator import (
 
 RUN_FILE = "run.json"
 LOCK_FILE = ".lock"
-PATHS = ("source", "target", "data")
+PATHS = ("source", "target", "data", "dev", "test")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Run:
         Sizes and settings.
     source, target
         The two text files, for the corpus ``"files"`` only, which needs them.
+    dev, test
+        Two files each for these splits of ``"files"``; by default they are held out of the text.
     pair
         Languages of ``"multi30k"`` or ``"wmt14"``, such as ``"en-fr"``, which is the default.
     data
@@ -53,6 +56,8 @@ class Run:
         first ones.
     command
         The command line that began it, for the record.
+    by_line
+        Whether a tenth of the lines of ``"files"`` is its dev split, as in earlier versions.
 
     Raises
     ------
@@ -68,7 +73,10 @@ class Run:
     data: Path | None = None
     pairs: int | None = None
     sample: int | None = None
+    dev: tuple[Path, Path] | None = None
+    test: tuple[Path, Path] | None = None
     command: str = ""
+    by_line: bool = False
 
     def __post_init__(self) -> None:
         check_options(self.corpus, self._text())
@@ -88,6 +96,7 @@ class Run:
             }
             text = {name: stored.get(name) for name in cls.__dataclass_fields__}
             text |= {name: _path(text[name]) for name in PATHS}
+            text["by_line"] = stored.get("by_line", stored["corpus"] == "files")
             return cls(**text | {"corpus": stored["corpus"], "recipe": Recipe(**recipe)})
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(
@@ -97,15 +106,15 @@ class Run:
 
     def write(self, folder: Path, **notes: Any) -> None:
         """Write the run with the date, the machine and ``notes``, such as the result."""
-        paths = {name: getattr(self, name) for name in PATHS}
-        content = asdict(self) | {
-            name: path and str(path.resolve()) for name, path in paths.items()
-        }
+        content = asdict(self) | {name: _written(getattr(self, name)) for name in PATHS}
         write_json(folder / RUN_FILE, content | environment() | notes)
 
     def load_corpus(self) -> Corpus:
         """Make, read or download the sentences; count the training pairs too long to keep."""
-        corpus = load_corpus(self.corpus, self._text())
+        if self.by_line:
+            corpus = files_divided_by_line(self.source, self.target)
+        else:
+            corpus = load_corpus(self.corpus, self._text())
         return corpus.without_long(self.recipe.most_words) if self.recipe.most_words else corpus
 
     def trainer(
@@ -198,5 +207,15 @@ def sole_training(folder: Path) -> Iterator[None]:
         yield
 
 
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+def _path(stored: str | list[str] | None) -> Path | tuple[Path, ...] | None:
+    """Read a path, or two."""
+    if isinstance(stored, list):
+        return tuple(map(Path, stored))
+    return None if stored is None else Path(stored)
+
+
+def _written(path: Path | tuple[Path, ...] | None) -> str | list[str] | None:
+    """Write a path, or two, so that they are found from anywhere."""
+    if isinstance(path, tuple):
+        return [str(each.resolve()) for each in path]
+    return None if path is None else str(path.resolve())
