@@ -136,11 +136,35 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
     train.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
     train.add_argument("--resume", action="store_true", help="go on with the run in --output")
+    train.add_argument(
+        "--from",
+        dest="start",
+        type=_checkpoint,
+        metavar="RUN",
+        help="go on with the weights of another run, or of a translator that ships",
+    )
+    train.add_argument("--settings", type=Path, help="a file as the command settings prints it")
+    train.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a single setting, such as training.learning_rate=0.001; can be given several times",
+    )
     length = train.add_mutually_exclusive_group()
     length.add_argument("--steps", type=int, help="updates of the weights")
     length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
     train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
+
+    settings = commands.add_parser("settings", help="print all that can be chosen for a training")
+    settings.set_defaults(command=_settings)
+    settings.add_argument(
+        "name",
+        nargs="?",
+        default="tiny",
+        help="tiny if not given; small; base, the paper's; or that of a corpus, such as multi30k",
+    )
 
     check = commands.add_parser("check", help="check all parts in a my_transformer.py")
     check.set_defaults(command=_check)
@@ -334,7 +358,8 @@ def _refuse_settings(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.registry import OPTIONS
     from transformer_course.translation.training.runs import RUN_FILE
 
-    given = _given(options, ("corpus", "model", *OPTIONS, *SETTINGS))
+    given = [*_given(options, ("corpus", "model", "settings", *OPTIONS, *SETTINGS))]
+    given += ["from"] * bool(options.start) + ["set"] * bool(options.set)
     if given:
         raise ValueError(
             f"--resume goes on with the settings of {options.output / RUN_FILE}; leave out "
@@ -344,14 +369,29 @@ def _refuse_settings(options: argparse.Namespace) -> None:
 
 def _requested_run(options: argparse.Namespace) -> "Run":
     from transformer_course.translation.corpora.registry import OPTIONS
-    from transformer_course.translation.training.recipes import recipe_for
+    from transformer_course.translation.training.recipe import setting
+    from transformer_course.translation.training.recipes import read_recipe, recipe_for
     from transformer_course.translation.training.runs import Run
 
     corpus = options.corpus or "toy"
-    recipe = recipe_for(corpus)
-    training = replace(recipe.training, **_given(options, SETTINGS))
-    recipe = replace(recipe, training=training)
-    return Run(corpus, recipe, **_given(options, OPTIONS), command=options.command_line)
+    usual = Run.read(options.start).recipe if options.start else recipe_for(corpus)
+    recipe = read_recipe(options.settings, usual) if options.settings else usual
+    for text in options.set:
+        recipe = recipe.changed(setting(text))
+    recipe = recipe.changed({"training": _given(options, SETTINGS)})
+    if options.start and recipe.subwords != usual.subwords:
+        raise ValueError(
+            f"--from goes on with the sub-words of {options.start}, {usual.subwords}: leave "
+            f"text.subwords as it is there, or train from the beginning."
+        )
+    text = _given(options, OPTIONS)
+    return Run(corpus, recipe, **text, start=options.start, command=options.command_line)
+
+
+def _settings(options: argparse.Namespace) -> None:
+    from transformer_course.translation.training.recipes import meanings, shipped_recipe
+
+    print(shipped_recipe(options.name).in_words(meanings()))
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """A model and its two tokenisers: sentences in, sentences out."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +130,34 @@ class Translator:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return cls(Transformer(config), source, target)
+
+    def for_other_text(self, languages: tuple[str, str], sizes: Mapping[str, Any]) -> "Translator":
+        """Return a translator with these weights and tokens, to be trained on another text.
+
+        Parameters
+        ----------
+        languages
+            Codes of source and target.
+        sizes
+            Fields of :class:`TransformerConfig`; of them only dropout may differ.
+
+        Raises
+        ------
+        ValueError
+            If the weights belong to other sizes, or the tokens are words of other languages.
+        """
+        config = replace(self.model.config, **sizes)
+        other = asdict(config).items() - asdict(self.model.config).items()
+        for name, value in sorted(other):
+            if name != "dropout":
+                raise ValueError(
+                    f"the weights to go on with have {name} = {getattr(self.model.config, name)}, "
+                    f"and {value} was asked for: leave it as it is, or train from the beginning."
+                )
+        model = Transformer(config)
+        model.load_state_dict(self.model.state_dict())
+        sides = zip((self.source, self.target), languages, strict=True)
+        return Translator(model, *(_for_language(side, language) for side, language in sides))
 
     def encode_pairs(self, pairs: Sequence[SentencePair]) -> list[EncodedPair]:
         """Turn sentence pairs into pairs of id lists.
@@ -293,6 +321,18 @@ class Translator:
             model = Transformer(config)
         load_parameters(model, weights, folder / MODEL_FILE)
         return cls(model.eval(), source, target)
+
+
+def _for_language(tokenizer: Tokenizer, language: str) -> Tokenizer:
+    """Return the tokeniser for a text of another language."""
+    if isinstance(tokenizer, SubwordTokenizer):
+        return SubwordTokenizer(language, tokenizer.pieces)
+    if tokenizer.language != language:
+        raise ValueError(
+            f"the weights to go on with know words of {tokenizer.language!r}, and the text is "
+            f"{language!r}: go on from a translator with sub-words, or train from the beginning."
+        )
+    return tokenizer
 
 
 def _describe(tokenizer: Tokenizer) -> dict[str, Any]:

@@ -1,98 +1,72 @@
-"""Sizes and settings that are known to work, one recipe for each kind of corpus."""
+"""Recipes that are known to work, in files of the folder ``recipes``."""
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 from transformer_course.translation.corpora.registry import check_name
+from transformer_course.translation.training.recipe import (
+    Recipe,
+    Settings,
+    read_settings,
+)
 from transformer_course.translation.training.settings import TrainingSettings
 
+FOLDER = Path(__file__).parents[2] / "recipes"
+MEANINGS = "meanings"
+LIKE = "like"
 
-@dataclass(frozen=True)
-class Recipe:
-    """What to build and how to train it.
 
-    Parameters
-    ----------
-    training
-        How to train.
-    sizes
-        Fields of :class:`~transformer_course.model.TransformerConfig`.
-    min_frequency
-        Words seen less often in training become ``<unk>``.
-    subwords
-        If given, this many sub-words for both languages take the place of words.
-    most_words
-        If given, training pairs with more words than this on a side are left out.
+def shipped_recipe(name: str) -> Recipe:
+    """Return the recipe of a file that ships.
+
+    Raises
+    ------
+    ValueError
+        If none of that name ships.
     """
-
-    training: TrainingSettings
-    sizes: dict[str, Any] = field(default_factory=dict)
-    min_frequency: int = 1
-    subwords: int | None = None
-    most_words: int | None = None
+    names = recipe_names()
+    if name not in names:
+        raise ValueError(f"no settings {name!r} ship with the course; use {', '.join(names)}.")
+    return read_recipe(FOLDER / f"{name}.toml", Recipe(TrainingSettings()))
 
 
-# Chosen on the dev split of Multi30k. The sizes are those of the "tiny" Transformer of Wu et al.
-# (2021), "Good for Misconceived Reasons".
-REAL_TEXT = Recipe(
-    sizes={
-        "d_model": 128,
-        "heads": 4,
-        "encoder_layers": 4,
-        "decoder_layers": 4,
-        "d_ff": 256,
-        "dropout": 0.2,
-        "max_len": 1024,
-        "norm_first": True,
-    },
-    training=TrainingSettings(
-        steps=10_000,
-        batch_tokens=1024,
-        learning_rate=3e-3,
-        warmup=0.08,
-        average=0.998,
-        evaluate_every=500,
-        dev_sentences=200,
-        precision="auto",
-        fast=True,
-        threads=None,
-    ),
-    subwords=6000,
-    most_words=100,
-)
-LONG_RUN = replace(
-    REAL_TEXT,
-    sizes=REAL_TEXT.sizes | {"dropout": 0.3},
-    training=replace(
-        REAL_TEXT.training,
-        steps=20_000,
-        batch_tokens=1536,
-        learning_rate=4e-3,
-        average=0.999,
-        evaluate_every=1000,
-    ),
-)
-"""For Multi30k when you have two hours: more steps, of more sentences, with more dropout."""
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that ship."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != MEANINGS)
+
+
+def read_recipe(path: Path, recipe: Recipe) -> Recipe:
+    """Read a file of settings; what it does not say is as in ``recipe``.
+
+    A line ``like = "NAME"`` at its head takes the recipe of that name for this.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
+    ValueError
+        If it is no TOML, there is no such setting, or it cannot have the value.
+    """
+    settings = read_settings(path)
+    try:
+        if LIKE in settings:
+            recipe = shipped_recipe(settings.pop(LIKE))
+        return recipe.changed(settings)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def meanings() -> Settings:
+    """Return what each setting means, by section and name."""
+    return read_settings(FOLDER / f"{MEANINGS}.toml")
 
 
 RECIPES = {
-    "toy": Recipe(
-        sizes={
-            "d_model": 64,
-            "heads": 4,
-            "encoder_layers": 2,
-            "decoder_layers": 2,
-            "d_ff": 256,
-            "dropout": 0.0,
-            "max_len": 256,
-            "norm_first": True,
-        },
-        training=TrainingSettings(),
-    ),
-    "files": REAL_TEXT,
-    "multi30k": REAL_TEXT,
-    "wmt14": replace(REAL_TEXT, subwords=8000),
+    "toy": shipped_recipe("toy"),
+    "files": shipped_recipe("tiny"),
+    "multi30k": shipped_recipe("multi30k"),
+    "wmt14": shipped_recipe("wmt14"),
 }
+LONG_RUN = shipped_recipe("multi30k-long")
 
 
 def recipe_for(corpus: str) -> Recipe:

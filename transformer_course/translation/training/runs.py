@@ -14,14 +14,16 @@ from filelock import FileLock, Timeout
 
 from transformer_course.files import TEMPORARY, sweep
 from transformer_course.translation.checkpoints import CheckpointError, read_json, write_json
-from transformer_course.translation.corpora.corpus import Corpus
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.corpora.registry import OPTIONS, check_options, load_corpus
+from transformer_course.translation.corpora.subwords import usual_size
 from transformer_course.translation.corpora.text_files import files_divided_by_line
 from transformer_course.translation.training.data_parallel import World
-from transformer_course.translation.training.recipes import Recipe
+from transformer_course.translation.training.recipe import AUTO, Recipe
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import MakeLoss, Trainer
 from transformer_course.translation.translator import (
+    CONFIG_FILE,
     SUBWORDS_FILE,
     Translator,
     read_subwords,
@@ -29,7 +31,7 @@ from transformer_course.translation.translator import (
 
 RUN_FILE = "run.json"
 LOCK_FILE = ".lock"
-PATHS = ("source", "target", "data", "dev", "test")
+PATHS = ("source", "target", "data", "dev", "test", "start")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Run:
     pairs, sample
         How many sentence pairs of ``"wmt14"`` to take; the seed that draws them, None for the
         first ones.
+    start
+        Folder of a translator from whose weights, and with whose tokens, training goes on.
     command
         The command line that began it, for the record.
     by_line
@@ -75,6 +79,7 @@ class Run:
     sample: int | None = None
     dev: tuple[Path, Path] | None = None
     test: tuple[Path, Path] | None = None
+    start: Path | None = None
     command: str = ""
     by_line: bool = False
 
@@ -131,21 +136,33 @@ class Run:
         """
         corpus = corpus or self.load_corpus()
         train, dev = corpus.split("train"), corpus.split("dev")
-        translator = Translator.from_pairs(
-            train,
-            (corpus.source_language, corpus.target_language),
-            self.recipe.min_frequency,
-            self.recipe.training.seed,
-            self._subwords(output),
-            **self.recipe.sizes,
-        )
+        translator = self._translator(corpus, output)
         world = world or World()
         translator.model.to(world.device)
         return Trainer(translator, train, dev, self.recipe.training, output, None, world, make_loss)
 
-    def _subwords(self, output: Path | None) -> int | bytes | None:
-        stored = output is not None and (output / SUBWORDS_FILE).exists()
-        return read_subwords(output) if stored else self.recipe.subwords
+    def _translator(self, corpus: Corpus, output: Path | None) -> Translator:
+        languages = corpus.source_language, corpus.target_language
+        if self.start is not None:
+            goes_on = output is not None and (output / CONFIG_FILE).exists()
+            begun = Translator.load(output if goes_on else self.start)
+            return begun.for_other_text(languages, self.recipe.sizes)
+        train = corpus.split("train")
+        return Translator.from_pairs(
+            train,
+            languages,
+            self.recipe.min_frequency,
+            self.recipe.training.seed,
+            self._subwords(train, output),
+            **self.recipe.sizes,
+        )
+
+    def _subwords(self, train: list[SentencePair], output: Path | None) -> int | bytes | None:
+        if output is not None and (output / SUBWORDS_FILE).exists():
+            return read_subwords(output)
+        if self.recipe.subwords == AUTO:
+            return usual_size([text for pair in train for text in (pair.source, pair.target)])
+        return self.recipe.subwords
 
 
 def steps_trained(folder: Path) -> int | None:
