@@ -1,6 +1,6 @@
 """Marian's tokens: two sentencepiece models that cut, and a list of its own that numbers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
@@ -52,6 +52,10 @@ class MarianTokenizer:
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without special tokens at its ends."""
         return self.vocabulary.encode(self.tokens(text))
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many sentences."""
+        return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""

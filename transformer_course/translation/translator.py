@@ -23,9 +23,14 @@ from transformer_course.translation.checkpoints import (
     write_json,
     write_tensors,
 )
-from transformer_course.translation.corpora.batches import Batch, EncodedPair, pad_rows
+from transformer_course.translation.corpora.batches import Batch, pad_rows
 from transformer_course.translation.corpora.corpus import SentencePair
-from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
+from transformer_course.translation.corpora.encoded import EncodedPair, EncodedText
+from transformer_course.translation.corpora.subwords import (
+    SubwordTokenizer,
+    learn_subwords,
+    sample,
+)
 from transformer_course.translation.corpora.vocabulary import (
     BOS,
     EOS,
@@ -42,6 +47,7 @@ CONFIG_FILE = "config.json"
 MODEL_FILE = "model.safetensors"
 SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
+ENCODED_AT_ONCE = 10_000
 
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 CAPTIONS = SHIPPED / "captions.en"
@@ -116,7 +122,8 @@ class Translator:
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         if subwords:
             learned = isinstance(subwords, bytes)
-            pieces = subwords if learned else learn_subwords([*sources, *targets], subwords)
+            texts = sample([*sources, *targets])
+            pieces = subwords if learned else learn_subwords(texts, subwords)
             source, target = (SubwordTokenizer(language, pieces) for language in languages)
         else:
             source = WordTokenizer.from_texts(languages[0], sources, min_frequency)
@@ -167,20 +174,26 @@ class Translator:
         ValueError
             If a sentence is longer than the model can read.
         """
-        sources = self._encode(self.source, [pair.source for pair in pairs])
-        targets = self._encode(self.target, [pair.target for pair in pairs])
-        return list(zip(sources, targets, strict=True))
+        return [*self.encode_text(pairs)]
+
+    def encode_text(self, pairs: Sequence[SentencePair]) -> EncodedText:
+        """Turn the sentence pairs of a whole text into ids; errors as :meth:`encode_pairs`."""
+        return EncodedText(
+            self._encode(self.source, [pair.source for pair in pairs]),
+            self._encode(self.target, [pair.target for pair in pairs]),
+        )
 
     def batch(self, pairs: Sequence[EncodedPair]) -> Batch:
         """Make a batch of encoded pairs, where the model computes."""
         return Batch.from_pairs(pairs, BOS, EOS, PAD).to(self.device)
 
-    def _encode(self, tokenizer: Tokenizer, sentences: Sequence[str]) -> list[list[int]]:
-        encoded = [tokenizer.encode(sentence) for sentence in sentences]
-        for sentence, ids in zip(sentences, encoded, strict=True):
-            if fault := self._fault(ids):
-                raise ValueError(f"the sentence that begins with {sentence[:40]!r} {fault}")
-        return encoded
+    def _encode(self, tokenizer: Tokenizer, sentences: Sequence[str]) -> Iterator[list[int]]:
+        for start in range(0, len(sentences), ENCODED_AT_ONCE):
+            chunk = sentences[start : start + ENCODED_AT_ONCE]
+            for sentence, ids in zip(chunk, tokenizer.encode_all(chunk), strict=True):
+                if fault := self._fault(ids):
+                    raise ValueError(f"the sentence that begins with {sentence[:40]!r} {fault}")
+                yield ids
 
     def faults(self, sentences: Sequence[str]) -> dict[int, str]:
         """Say for each source sentence that the model cannot read, by its place, why."""
@@ -220,7 +233,7 @@ class Translator:
         ValueError
             If a sentence is longer than the model can read, or ``beam`` is below 1.
         """
-        encoded = self._encode(self.source, sentences)
+        encoded = [*self._encode(self.source, sentences)]
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )

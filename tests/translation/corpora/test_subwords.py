@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_course.translation.checkpoints import CheckpointError
+from transformer_course.translation.corpora import subwords
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.subwords import SubwordTokenizer, learn_subwords
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD, SPECIAL_TOKENS, UNK
@@ -133,3 +134,34 @@ def test_damaged_subwords_file(
         path.write_bytes(TOKENIZER.pieces)
     with pytest.raises(CheckpointError, match=complaint):
         type(translator).load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "size"), [(1788, 1500), (29_000, 6000), (1_000_000, 32_000), (1, 16)]
+)
+def test_usual_number_of_subwords(pairs: int, size: int) -> None:
+    assert subwords.usual_size(["a cat slept"] * 2 * pairs) == size
+
+
+def test_text_of_many_characters_gets_room_for_them() -> None:
+    texts = [chr(0x4E00 + number) for number in range(1000)]
+    size = subwords.usual_size(texts)
+    assert size > 1500
+    assert len(SubwordTokenizer("zh", learn_subwords(texts * 3, size)).vocabulary) > 1000
+
+
+def test_very_many_sentences_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subwords, "SAMPLE", 10)
+    texts = [str(number) for number in range(100)]
+    drawn = subwords.sample(texts)
+    assert len(drawn) == 10
+    assert {*drawn} < {*texts}
+    assert subwords.sample(texts) == drawn
+    assert subwords.sample(texts[:10]) == texts[:10]
+
+
+def test_all_sentences_at_once_are_cut_as_one_by_one() -> None:
+    texts = [f"the cat number {number} sleeps" for number in range(50)]
+    tokenizer = SubwordTokenizer("en", learn_subwords(texts, 40))
+    assert tokenizer.encode_all(texts) == [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_all([]) == []

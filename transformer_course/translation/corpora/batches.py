@@ -7,11 +7,12 @@ Source: Vaswani et al. (2017), "Attention Is All You Need", sections 3.1 (the sh
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-EncodedPair = tuple[list[int], list[int]]
+from transformer_course.translation.corpora.encoded import EncodedPair, lengths_of
 
 
 def pad_rows(rows: Sequence[list[int]], pad: int) -> Int[Tensor, "batch length"]:
@@ -84,12 +85,13 @@ def length_batches(
     generator
         Shuffles the sentences of equal length, then the batches; without it nothing is shuffled.
     """
-    order = _shuffled(len(pairs), generator)
-    order.sort(key=lambda number: (len(pairs[number][1]), len(pairs[number][0])))
+    sources, targets = lengths_of(pairs)
+    order = np.array(_shuffled(len(pairs), generator), dtype=np.int64)
+    order = order[np.lexsort((sources[order], targets[order]))]
     batches: list[list[int]] = []
-    for number in order:  # from short to long, so the newest is the longest of its batch
-        length = len(pairs[number][1]) + 1
-        if not batches or length * (len(batches[-1]) + 1) > batch_tokens:
+    # From short to long, so the newest is the longest of its batch.
+    for number, target in zip(order.tolist(), targets[order].tolist(), strict=True):
+        if not batches or (target + 1) * (len(batches[-1]) + 1) > batch_tokens:
             batches.append([])
         batches[-1].append(number)
     return [batches[place] for place in _shuffled(len(batches), generator)]
@@ -99,6 +101,19 @@ def _shuffled(count: int, generator: torch.Generator | None) -> list[int]:
     if generator is None:
         return list(range(count))
     return torch.randperm(count, generator=generator).tolist()
+
+
+def padding_share(pairs: Sequence[EncodedPair], groups: Sequence[list[int]]) -> float:
+    """Share of the positions that will be padding in the batches of these groups of pairs.
+
+    As :func:`padding_waste`, of batches that need not be made.
+    """
+    real = positions = 0
+    for lengths in lengths_of(pairs):
+        with_end = lengths + 1
+        real += int(with_end.sum())
+        positions += sum(len(group) * int(with_end[group].max()) for group in groups)
+    return 1 - real / positions
 
 
 def padding_waste(batches: Sequence[Batch], pad: int) -> float:

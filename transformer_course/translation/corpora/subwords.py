@@ -5,6 +5,7 @@ Kudo and Richardson (2018), "SentencePiece".
 """
 
 import io
+import random
 from collections.abc import Iterable, Sequence
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -56,6 +57,10 @@ class SubwordTokenizer:
         """Turn a sentence into ids, without special tokens at its ends."""
         return self._processor.encode(text)
 
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many sentences, on all processors."""
+        return self._processor.encode(list(texts), num_threads=-1)
+
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         return self._processor.decode([number for number in ids if number not in (PAD, BOS, EOS)])
@@ -65,7 +70,14 @@ class SubwordTokenizer:
         return self._processor.get_score(list(range(len(self.vocabulary))))
 
 
-PER_ROOT = 35
+PER_ROOT, MOST = 35, 32_000
+SAMPLE = 200_000
+"""Sentences from which sub-words are learned at most; more take minutes and change little."""
+
+
+def sample(texts: Sequence[str]) -> Sequence[str]:
+    """Return the sentences from which sub-words are learned: all, or a sample of very many."""
+    return texts if len(texts) <= SAMPLE else random.Random(0).sample(texts, SAMPLE)
 
 
 def usual_size(texts: Sequence[str]) -> int:
@@ -79,9 +91,9 @@ def usual_size(texts: Sequence[str]) -> int:
     texts
         The sentences of both languages.
     """
-    characters = len(set().union(*texts)) if texts else 0
+    characters = len(set().union(*sample(texts)))
     by_pairs = round(PER_ROOT * (len(texts) / 2) ** 0.5, -2)
-    return int(max(min(by_pairs, 32_000), 1.5 * characters + len(SPECIAL_TOKENS)))
+    return int(max(min(by_pairs, MOST), 1.5 * characters + len(SPECIAL_TOKENS)))
 
 
 def learn_subwords(texts: Iterable[str], size: int) -> bytes:

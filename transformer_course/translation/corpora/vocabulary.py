@@ -78,6 +78,9 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without special tokens at its ends."""
 
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many sentences."""
+
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
 
@@ -146,6 +149,10 @@ class WordTokenizer:
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without special tokens at its ends."""
         return self.vocabulary.encode(self.tokens(text))
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many sentences."""
+        return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""

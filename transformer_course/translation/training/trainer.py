@@ -24,7 +24,7 @@ from transformer_course.model import Transformer
 from transformer_course.translation.corpora.batches import (
     Batch,
     length_batches,
-    padding_waste,
+    padding_share,
 )
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.corpora.vocabulary import PAD
@@ -106,9 +106,9 @@ class Trainer:
         self.seconds = 0.0
         self.losses: list[float] = []  # since the last evaluation
         self.stopped = False
-        self.pairs = translator.encode_pairs(train)
+        self.pairs = translator.encode_text(train)
         self.dev = DevSplit(translator, dev[: settings.dev_sentences], settings.batch_tokens)
-        self.text = fingerprint([*train, *self.dev.pairs])
+        self.text = fingerprint(itertools.chain(train, self.dev.pairs))
         self.precision = choose_precision(settings.precision, translator.device)
         self.weights = HeldWeights(self.model, settings.average)
         self.own_loss = make_loss(self.model) if make_loss else None
@@ -238,7 +238,7 @@ class Trainer:
             "parameters": sum(weight.numel() for weight in self.model.parameters()),
             "precision": str(self.precision).removeprefix("torch."),
             "device": str(self.translator.device),
-            "padding_waste": round(padding_waste([self._batch(g) for g in groups], PAD), 4),
+            "padding_waste": round(padding_share(self.pairs, groups), 4),
         }
 
     def _origin(self) -> dict[str, Any]:
