@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+from babel import Locale
 
 from transformer_course.translation.corpora.subwords import SubwordTokenizer
 from transformer_course.translation.corpora.vocabulary import (
@@ -67,10 +68,8 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
 
 
 def language_name(code: str) -> str:
-    """Return the English name of a language that a word tokeniser knows."""
-    import spacy  # here, because it takes two seconds
-
-    return spacy.util.get_lang_class(code).__name__
+    """Return the English name of a language, or its code where it has none (CLDR's names)."""
+    return Locale("en").languages.get(code, code)
 
 
 def _language(tokenizer: Tokenizer) -> dict[str, str]:

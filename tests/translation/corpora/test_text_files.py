@@ -1,5 +1,6 @@
 import gzip
 import io
+import random
 import tarfile
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from transformer_course.translation.corpora.text_files import (
     iterate_lines,
     iterate_member_lines,
     language_of,
+    parting,
     read_pairs,
 )
 
@@ -70,11 +72,36 @@ def test_unreadable_files_are_named(tmp_path: Path, path: str) -> None:
 
 def test_other_encodings_are_refused(text: Path) -> None:
     text.write_text("\n".join(LINES), encoding="utf-16")
-    with pytest.raises(ValueError, match=r"train\.fr is not UTF-8 text .*convert it"):
+    with pytest.raises(ValueError, match=r"train\.fr is UTF-16 text; convert it"):
         list(iterate_lines(text))
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "no gzip"])
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"le chat\nun caf\xe9 noir\n", r"not UTF-8 text in line 2, behind 'un caf' \(byte 0xe9\)"),
+        ("le chat\ndort\n".encode("utf-16-le"), "a NUL character in line 1, as UTF-16 text has"),
+        (b"le chat\ndo\x00rt\n", "a NUL character in line 2"),
+        (b"le chat\rdort\r", "ends its lines by carriage returns alone"),
+    ],
+)
+def test_other_texts_are_refused_with_line_and_remedy(
+    text: Path, content: bytes, complaint: str
+) -> None:
+    text.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"train\.fr.*{complaint}.*(convert|mend)"):
+        list(iterate_lines(text))
+
+
+def test_text_is_read_as_what_it_is_whatever_its_name(tmp_path: Path) -> None:
+    content = "\n".join(LINES).encode()
+    plain, packed = tmp_path / "plain.fr.gz", tmp_path / "packed.fr"
+    plain.write_bytes(content)
+    packed.write_bytes(gzip.compress(content))
+    assert list(iterate_lines(plain)) == list(iterate_lines(packed)) == LINES
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed"])
 def test_damaged_gzip_is_refused(tmp_path: Path, damage: str) -> None:
     whole = gzip.compress("\n".join(LINES * 100).encode())
     middle = len(whole) // 2
@@ -83,7 +110,6 @@ def test_damaged_gzip_is_refused(tmp_path: Path, damage: str) -> None:
         {
             "cut": whole[:middle],
             "changed": whole[:middle] + b"\xff" * 20 + whole[middle + 20 :],
-            "no gzip": b"\n".join([b"le chat dort"] * 10),
         }[damage]
     )
     with pytest.raises(ValueError, match=r"train\.fr\.gz is a damaged gzip file .*copy it again"):
@@ -176,15 +202,25 @@ def test_text_is_never_whole_in_memory(
 
 
 @pytest.mark.parametrize(
-    ("name", "language"), [("train.en", "en"), ("a.b.fr", "fr"), ("train.de.gz", "de")]
+    ("name", "language"),
+    [
+        ("train.en", "en"),
+        ("a.b.fr", "fr"),
+        ("train.de.gz", "de"),
+        ("train.haw", "haw"),
+        ("train.zh-Hant", "zh"),
+        ("train.PT-br.gz", "pt"),
+    ],
 )
 def test_language_is_the_suffix(name: str, language: str) -> None:
     assert language_of(Path("folder") / name) == language
 
 
-@pytest.mark.parametrize("name", ["train", "train.txt", "train.gz", "en", "train.e1", ".en"])
+@pytest.mark.parametrize(
+    "name", ["train", "train.txt", "train.csv", "train.gz", "en", "train.e1", ".en", "train.text"]
+)
 def test_name_without_a_language_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="two-letter code"):
+    with pytest.raises(ValueError, match="end with the code of its language"):
         language_of(Path(name))
 
 
@@ -293,3 +329,38 @@ def test_earlier_runs_keep_their_division(tmp_path: Path) -> None:
     corpus = files_divided_by_line(*write_pair(tmp_path, lines, lines))
     assert corpus.splits.keys() == {"train", "dev"}
     assert [pair.source for pair in corpus.split("dev")] == DEV_OF_FORTY_LINES
+
+
+def test_one_file_is_no_pair(tmp_path: Path) -> None:
+    source, target = write_pair(tmp_path, ["a"], ["b"])
+    target.unlink()
+    target.symlink_to(source)
+    for other in (source, target):
+        with pytest.raises(ValueError, match=r"is the source and the target"):
+            read_pairs(source, other)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("side", [0, 1])
+def test_place_where_two_texts_part_is_found(seed: int, side: int) -> None:
+    """One or three lines are missing; the place that is found is at most five lines away."""
+    chance = random.Random(seed)
+    lengths = [chance.randrange(10, 200) for _ in range(300)]
+    texts = [["x" * round(n * chance.uniform(0.9, 1.3)) for n in lengths] for _ in range(2)]
+    place, missing = chance.randrange(20, 280), chance.choice([1, 3])
+    del texts[side][place : place + missing]
+    assert abs(parting(*texts) - (place + 1)) <= 5
+
+
+def test_unequal_files_are_refused_with_the_place(tmp_path: Path) -> None:
+    source = [letter * number for letter in "abc" for number in range(1, 20)]
+    paths = write_pair(tmp_path, source, source[:30] + source[31:])
+    with pytest.raises(ValueError, match=r"has 57 lines, .* has 56: .* seem to part at line 31"):
+        read_pairs(*paths)
+
+
+def test_lines_that_are_no_sentences_are_left_out(tmp_path: Path) -> None:
+    lines = [*"abcdefgh", "x" * 1_000_000]
+    corpus = files_corpus(*write_pair(tmp_path, lines, [*"ijklmnop", "short"]))
+    assert corpus.left_out == {"a side has over 2,000 characters": 1}
+    assert sum(map(len, corpus.splits.values())) == 8

@@ -188,3 +188,24 @@ def test_bootstrap_refuses_what_it_cannot_draw() -> None:
         paired_bootstrap(GOOD, POOR[:9], SENTENCES)
     with pytest.raises(ValueError, match="got 0 translations"):
         paired_bootstrap([], [], [])
+
+
+CHINESE = ["猫在睡觉。", "狗在吃鱼。", "国王在唱歌。"] * 3
+NEARLY = [sentence.replace("在", "正在", 1) for sentence in CHINESE]
+
+
+@pytest.mark.parametrize("language", ["zh", "ja", "ko", "th", "yue"])
+def test_languages_without_blanks_are_not_one_word_a_sentence(language: str) -> None:
+    """By 13a a near match has no word in common."""
+    assert bleu(NEARLY, CHINESE) < 30 < bleu(NEARLY, CHINESE, language) < 100
+    signature = scores(NEARLY, CHINESE, language)["signature"]
+    tokens = {"zh": ("zh",), "ja": ("ja-mecab", "char"), "ko": ("ko-mecab", "char")}
+    assert any(f"tok:{each}" in signature for each in tokens.get(language, ("char",)))
+    found = paired_bootstrap(CHINESE, NEARLY, CHINESE, samples=20, language=language)
+    assert found["baseline"] == pytest.approx(bleu(NEARLY, CHINESE, language))
+
+
+@pytest.mark.parametrize("language", ["en", "haw", "ar"])
+def test_other_languages_are_cut_by_13a(language: str) -> None:
+    assert "tok:13a" in scores(GOOD, SENTENCES, language)["signature"]
+    assert bleu(GOOD, SENTENCES, language) == bleu(GOOD, SENTENCES)

@@ -1,34 +1,46 @@
 """Two text files, line by line translations of each other."""
 
+import codecs
 import gzip
 import random
+import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedIOBase, TextIOWrapper
 from itertools import zip_longest
 from pathlib import Path
+from typing import IO
+
+import numpy as np
 
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair, counted
 from transformer_course.translation.corpora.splits import REPEATED, complete
 
 BLANK = "a side is blank"
+TOO_LONG = 2000
+"""Characters of a side above which a pair of one's own text is left out: no sentence is so long."""
+GZIP, NUL = b"\x1f\x8b", "\0"
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+NO_LANGUAGES = ("txt", "csv", "tsv", "zip", "bz", "xz")  # though "txt" is a language of Indonesia
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
-    """Read one line after the other of a UTF-8 text file, gzip or not, without blanks around it.
+    """Read one line after the other of a UTF-8 text file, without blanks around it.
+
+    The file may be packed by gzip, whatever its name.
 
     Raises
     ------
     OSError
         If the file is missing or cannot be read.
     ValueError
-        If it is not UTF-8 text or a gzip file that was cut short.
+        If it is not UTF-8 text, has no line feeds, or is a gzip file that was cut short.
     """
-    opener = gzip.open if path.suffix == ".gz" else open
-    with _clear_errors(str(path)), opener(path, "rb") as file:
-        yield from _decoded(file)
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+    with _clear_errors(str(path)), (gzip.open if packed else open)(path, "rb") as file:
+        yield from _decoded(file, str(path))
 
 
 def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
@@ -52,24 +64,47 @@ def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
     ):
         for member in members:
             if Path(member.name).name == name and member.isfile():
-                yield from _decoded(members.extractfile(member))
+                yield from _decoded(members.extractfile(member), f"{archive} ({name})")
                 return
         raise ValueError(f"{archive} holds no file {name}; it is another archive, or cut short.")
 
 
-def _decoded(file: BufferedIOBase) -> Iterator[str]:
-    # "utf-8-sig": the byte order mark that Windows writes must not stick to the first word.
-    with TextIOWrapper(file, encoding="utf-8-sig", newline="\n") as text:
-        for line in text:
-            yield line.strip()
+def _decoded(file: IO[bytes], name: str) -> Iterator[str]:
+    number, line = 0, ""
+    for number, raw in enumerate(file, start=1):
+        # The byte order mark that Windows writes must not stick to the first word.
+        raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
+        try:
+            line = raw.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_utf8(name, number, raw, error)) from None
+        if NUL in line:
+            raise ValueError(
+                f"{name} has a NUL character in line {number:,}, as UTF-16 text has, or a damaged "
+                f"file: convert it to UTF-8, or mend the line."
+            )
+        yield line
+    if number == 1 and "\r" in line:
+        raise ValueError(
+            f"{name} ends its lines by carriage returns alone: convert them to line feeds."
+        )
+
+
+def _not_utf8(name: str, number: int, raw: bytes, error: UnicodeDecodeError) -> str:
+    """Say where a text stops being UTF-8, and what it may be."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return f"{name} is UTF-16 text; convert it to UTF-8."
+    before = raw[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
+    return (
+        f"{name} is not UTF-8 text in line {number:,}, behind {before!r} (byte "
+        f"0x{raw[error.start]:02x}): convert it to UTF-8, or mend the line."
+    )
 
 
 @contextmanager
 def _clear_errors(name: str) -> Iterator[None]:
     try:
         yield
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name} is not UTF-8 text ({error}); convert it to UTF-8.") from None
     except (EOFError, gzip.BadGzipFile, zlib.error, tarfile.TarError) as error:
         raise ValueError(f"{name} is a damaged gzip file ({error}); copy it again.") from None
 
@@ -77,18 +112,24 @@ def _clear_errors(name: str) -> Iterator[None]:
 def language_of(path: Path) -> str:
     """Return the language that a file's name ends with: ``train.en`` or ``train.en.gz`` is "en".
 
+    Of a longer code, such as ``zh-Hant``, it is the first part (BCP 47): two or three letters.
+
     Raises
     ------
     ValueError
         If the name does not end so.
     """
     suffix = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
-    if not (suffix.isalpha() and len(suffix) == 2):
+    if not LANGUAGE.fullmatch(suffix) or suffix in NO_LANGUAGES:
         raise ValueError(
-            f"the language of {path} is unknown: let its name end with a two-letter code, for "
-            f"example train.en or train.en.gz."
+            f"the language of {path} is unknown: let its name end with the code of its language, "
+            f"for example train.en, train.haw or train.en.gz."
         )
-    return suffix
+    return suffix.partition("-")[0].lower()
+
+
+class UnequalLines(ValueError):  # noqa: N818 - what is unequal, not an error's name
+    """Two texts that should be translations of each other have different numbers of lines."""
 
 
 class PairStream:
@@ -113,7 +154,7 @@ class PairStream:
         self.blank = 0
 
     def __iter__(self) -> Iterator[SentencePair]:
-        """Yield the pairs; raise ValueError at the end if one text has more lines."""
+        """Yield the pairs; raise UnequalLines at the end if one text has more lines."""
         both = only_source = only_target = 0
         for source, target in zip_longest(*self._lines):
             if target is None:
@@ -127,9 +168,9 @@ class PairStream:
                 else:
                     self.blank += 1
         if only_source or only_target:
-            raise ValueError(
-                f"{self._names[0]} has {both + only_source} lines, {self._names[1]} has "
-                f"{both + only_target}: line n of one must be the translation of line n of the "
+            raise UnequalLines(
+                f"{self._names[0]} has {both + only_source:,} lines, {self._names[1]} has "
+                f"{both + only_target:,}: line n of one must be the translation of line n of the "
                 f"other."
             )
 
@@ -140,13 +181,37 @@ def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
     Raises
     ------
     OSError, ValueError
-        If a file cannot be read, the numbers of lines differ, or no pair is left.
+        If a file cannot be read, both are the same one, the numbers of lines differ, or no pair is
+        left.
     """
+    if source.exists() and target.exists() and source.samefile(target):
+        raise ValueError(f"{source} is the source and the target: name the translation too.")
     stream = PairStream(iterate_lines(source), iterate_lines(target), (str(source), str(target)))
-    pairs = list(stream)
+    try:
+        pairs = list(stream)
+    except UnequalLines as error:
+        place = parting([*iterate_lines(source)], [*iterate_lines(target)])
+        raise ValueError(f"{error} They seem to part at line {place:,}.") from None
     if not pairs:
         raise ValueError(f"{source} and {target} hold no sentence pair: every line is blank.")
     return pairs, stream.blank
+
+
+def parting(sources: Sequence[str], targets: Sequence[str]) -> int:
+    """Return the line from which one of two texts has lines too many, as their lengths tell.
+
+    Behind the place that is found, lines fit best if as many are passed over in the longer text as
+    it has more.
+    """
+    lengths = [np.log1p([len(line) for line in lines]) for lines in (sources, targets)]
+    longer, shorter = sorted(lengths, key=len, reverse=True)
+    offset = len(longer) - len(shorter)
+    usual = longer.mean() - shorter.mean()
+    misfit = [abs(longer[k : k + len(shorter)] - shorter - usual) for k in (0, offset)]
+    # At place p: lines before it as they stand, lines from it on passed over.
+    before = np.concatenate([[0], np.cumsum(misfit[0])])
+    behind = np.concatenate([np.cumsum(misfit[1][::-1])[::-1], [0]])
+    return int(np.argmin(before + behind)) + 1
 
 
 def files_corpus(
@@ -158,8 +223,8 @@ def files_corpus(
 ) -> Corpus:
     """Make a corpus of two aligned files, with splits train, dev and test.
 
-    Pairs with a blank side are left out and counted, as are training pairs whose source sentence is
-    in dev or test.
+    Pairs with a side that is blank or has over 2,000 characters are left out and counted, as are
+    training pairs whose source sentence is in dev or test.
 
     Parameters
     ----------
@@ -185,11 +250,17 @@ def files_corpus(
             _check_languages(name, files, languages)
             given[name], blank_there = read_pairs(*files)
             blank += blank_there
+    short = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= TOO_LONG]
     try:
-        splits, repeated = complete(pairs, given, seed)
+        splits, repeated = complete(short, given, seed)
     except ValueError as error:
         raise ValueError(f"{source} and {target}: {error}") from None
-    return Corpus("files", *languages, splits, counted({BLANK: blank, REPEATED: repeated}))
+    left_out = {
+        BLANK: blank,
+        f"a side has over {TOO_LONG:,} characters": len(pairs) - len(short),
+        REPEATED: repeated,
+    }
+    return Corpus("files", *languages, splits, counted(left_out))
 
 
 def _check_languages(split: str, files: tuple[Path, Path], languages: tuple[str, str]) -> None:

@@ -19,6 +19,8 @@ from sacrebleu.metrics import BLEU
 from transformer_course.translation.evaluation.bleu import bleu_from_scratch, check_equal_numbers
 
 Scores = dict[str, int | float | str]
+WITHOUT_BLANKS = ("bo", "dz", "km", "lo", "my", "th", "yue")
+"""Languages without blanks between words, for which sacreBLEU has no rules of its own."""
 
 
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
@@ -33,8 +35,15 @@ def exact_match(translations: Sequence[str], references: Sequence[str]) -> float
     return fmean(a == b for a, b in zip(translations, references, strict=True))
 
 
-def bleu(translations: Sequence[str], references: Sequence[str]) -> float:
+def bleu(translations: Sequence[str], references: Sequence[str], language: str = "en") -> float:
     """BLEU of a whole test set, 0 to 100, by sacreBLEU's defaults (13a tokens, cased).
+
+    Parameters
+    ----------
+    translations, references
+        Plain text, as a reader would see it.
+    language
+        Code of the language of both; see :func:`bleu_metric`.
 
     Raises
     ------
@@ -42,7 +51,23 @@ def bleu(translations: Sequence[str], references: Sequence[str]) -> float:
         If there are no translations or the numbers differ.
     """
     check_equal_numbers(translations, references)
-    return sacrebleu.corpus_bleu(list(translations), [list(references)]).score
+    return bleu_metric(language).corpus_score(list(translations), [list(references)]).score
+
+
+def bleu_metric(language: str, **options: Any) -> BLEU:
+    """Return sacreBLEU's metric with the tokens that it takes for a language.
+
+    Chinese, Japanese and Korean have words without blanks between them, and 13a would take a whole
+    sentence for one. sacreBLEU cuts Japanese and Korean by programs of their own; where these are
+    not installed (``pip install "sacrebleu[ja]"``, ``"sacrebleu[ko]"``), and for other languages
+    without blanks, each character counts as a word. The metric's signature says which it was.
+    """
+    if language in WITHOUT_BLANKS:
+        return BLEU(tokenize="char", **options)
+    try:
+        return BLEU(trg_lang=language, **options)
+    except (ImportError, RuntimeError):
+        return BLEU(tokenize="char", **options)
 
 
 def bleu_tokenized_lowercase(
@@ -116,7 +141,7 @@ def scores(translations: Sequence[str], references: Sequence[str], language: str
         If there are no translations or the numbers differ.
     """
     check_equal_numbers(translations, references)
-    metric = BLEU()
+    metric = bleu_metric(language)
     return {
         "sacrebleu": metric.corpus_score(list(translations), [list(references)]).score,
         "signature": str(metric.get_signature()),
@@ -132,6 +157,7 @@ def paired_bootstrap(
     references: Sequence[str],
     samples: int = 1000,
     seed: int = 0,
+    language: str = "en",
 ) -> dict[str, float | int | tuple[float, float]]:
     """Ask whether two sets of translations differ by more than the choice of sentences.
 
@@ -148,6 +174,8 @@ def paired_bootstrap(
         Test sets to draw.
     seed
         Determines the draws.
+    language
+        Code of the translations' language; see :func:`bleu_metric`.
 
     Returns
     -------
@@ -165,7 +193,7 @@ def paired_bootstrap(
     """
     if samples < 1:
         raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
-    counts = [_sentence_counts(texts, references) for texts in (system, baseline)]
+    counts = [_sentence_counts(texts, references, language) for texts in (system, baseline)]
     sentences = len(references)
     # How often each sentence is in each drawn test set: the same draw for both systems.
     draws = np.random.default_rng(seed).multinomial(
@@ -198,11 +226,11 @@ def _p_value(differences: Float[np.ndarray, "sets"], difference: float) -> float
 
 
 def _sentence_counts(
-    translations: Sequence[str], references: Sequence[str]
+    translations: Sequence[str], references: Sequence[str], language: str
 ) -> Int[np.ndarray, "sentences 10"]:
     """Count what BLEU needs of each sentence: 4 matches, 4 totals, 2 lengths."""
     check_equal_numbers(translations, references)
-    metric = BLEU(effective_order=True)  # the counts are those of BLEU() too
+    metric = bleu_metric(language, effective_order=True)  # the counts are those of BLEU() too
     found = (
         metric.sentence_score(translation, [reference])
         for translation, reference in zip(translations, references, strict=True)

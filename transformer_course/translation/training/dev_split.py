@@ -31,7 +31,7 @@ class DevSplit:
         return {
             "dev_loss": self.loss(),
             "dev_exact_match": exact_match(translations, references),
-            "dev_bleu": bleu(translations, references),
+            "dev_bleu": bleu(translations, references, self.translator.target.language),
         }
 
     def loss(self) -> float:
