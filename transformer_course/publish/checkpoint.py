@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from babel import Locale
 
+from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.subwords import SubwordTokenizer
 from transformer_course.translation.corpora.vocabulary import (
     BOS,
@@ -65,11 +65,6 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
         "shapes": {name: tuple(tensor.shape) for name, tensor in tensors.items()},
         "weights": base64.b64encode(numbers.numpy().astype("<f2").tobytes()).decode("ascii"),
     }
-
-
-def language_name(code: str) -> str:
-    """Return the English name of a language, or its code where it has none (CLDR's names)."""
-    return Locale("en").languages.get(code, code)
 
 
 def _language(tokenizer: Tokenizer) -> dict[str, str]:

@@ -14,7 +14,8 @@ from matplotlib.colors import to_hex, to_rgb
 from transformer_course import __version__
 from transformer_course.files import write_text
 from transformer_course.plots.theme import SEQUENTIAL
-from transformer_course.publish.checkpoint import checkpoint, language_name
+from transformer_course.publish.checkpoint import checkpoint
+from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.runs import Run, steps_trained
 from transformer_course.translation.translator import (

@@ -18,7 +18,6 @@ from transformer_course.translation.corpora.text_files import (
     files_divided_by_line,
     iterate_lines,
     iterate_member_lines,
-    language_of,
     parting,
     read_pairs,
 )
@@ -199,29 +198,6 @@ def test_text_is_never_whole_in_memory(
     finally:
         tracemalloc.stop()
     assert peak < len(LONG_TEXT) / 5
-
-
-@pytest.mark.parametrize(
-    ("name", "language"),
-    [
-        ("train.en", "en"),
-        ("a.b.fr", "fr"),
-        ("train.de.gz", "de"),
-        ("train.haw", "haw"),
-        ("train.zh-Hant", "zh"),
-        ("train.PT-br.gz", "pt"),
-    ],
-)
-def test_language_is_the_suffix(name: str, language: str) -> None:
-    assert language_of(Path("folder") / name) == language
-
-
-@pytest.mark.parametrize(
-    "name", ["train", "train.txt", "train.csv", "train.gz", "en", "train.e1", ".en", "train.text"]
-)
-def test_name_without_a_language_is_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="end with the code of its language"):
-        language_of(Path(name))
 
 
 def test_pairs_with_a_blank_side_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import codecs
 import gzip
 import random
-import re
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,14 +14,13 @@ from typing import IO
 import numpy as np
 
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair, counted
+from transformer_course.translation.corpora.languages import language_of
 from transformer_course.translation.corpora.splits import REPEATED, complete
 
 BLANK = "a side is blank"
 TOO_LONG = 2000
 """Characters of a side above which a pair of one's own text is left out: no sentence is so long."""
 GZIP, NUL = b"\x1f\x8b", "\0"
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-NO_LANGUAGES = ("txt", "csv", "tsv", "zip", "bz", "xz")  # though "txt" is a language of Indonesia
 
 
 def iterate_lines(path: Path) -> Iterator[str]:
@@ -109,29 +107,6 @@ def _clear_errors(name: str) -> Iterator[None]:
         raise ValueError(f"{name} is a damaged gzip file ({error}); copy it again.") from None
 
 
-def language_of(path: Path) -> str:
-    """Return the language that a file's name ends with: ``train.en`` or ``train.en.gz`` is "en".
-
-    Of a longer code, such as ``zh-Hant``, it is the first part (BCP 47): two or three letters.
-
-    Raises
-    ------
-    ValueError
-        If the name does not end so.
-    """
-    suffix = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
-    if not LANGUAGE.fullmatch(suffix) or suffix in NO_LANGUAGES:
-        raise ValueError(
-            f"the language of {path} is unknown: let its name end with the code of its language, "
-            f"for example train.en, train.haw or train.en.gz."
-        )
-    return suffix.partition("-")[0].lower()
-
-
-class UnequalLines(ValueError):  # noqa: N818 - what is unequal, not an error's name
-    """Two texts that should be translations of each other have different numbers of lines."""
-
-
 class PairStream:
     """The sentence pairs of two aligned texts, one after the other, never all at once.
 
@@ -154,7 +129,7 @@ class PairStream:
         self.blank = 0
 
     def __iter__(self) -> Iterator[SentencePair]:
-        """Yield the pairs; raise UnequalLines at the end if one text has more lines."""
+        """Yield the pairs; raise ValueError at the end if one text has more lines."""
         both = only_source = only_target = 0
         for source, target in zip_longest(*self._lines):
             if target is None:
@@ -168,11 +143,7 @@ class PairStream:
                 else:
                     self.blank += 1
         if only_source or only_target:
-            raise UnequalLines(
-                f"{self._names[0]} has {both + only_source:,} lines, {self._names[1]} has "
-                f"{both + only_target:,}: line n of one must be the translation of line n of the "
-                f"other."
-            )
+            raise ValueError(unequal(*self._names, both + only_source, both + only_target))
 
 
 def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
@@ -181,20 +152,40 @@ def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
     Raises
     ------
     OSError, ValueError
-        If a file cannot be read, both are the same one, the numbers of lines differ, or no pair is
-        left.
+        As :func:`read_lines`, or if no pair is left.
+    """
+    lines = [*zip(*read_lines(source, target), strict=True)]
+    pairs = [SentencePair(*pair) for pair in lines if all(pair)]
+    if not pairs:
+        raise ValueError(f"{source} and {target} hold no sentence pair: every line is blank.")
+    return pairs, len(lines) - len(pairs)
+
+
+def read_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
+    """Read two aligned files.
+
+    Raises
+    ------
+    OSError, ValueError
+        If a file cannot be read, both are the same one, or the numbers of lines differ.
     """
     if source.exists() and target.exists() and source.samefile(target):
         raise ValueError(f"{source} is the source and the target: name the translation too.")
-    stream = PairStream(iterate_lines(source), iterate_lines(target), (str(source), str(target)))
-    try:
-        pairs = list(stream)
-    except UnequalLines as error:
-        place = parting([*iterate_lines(source)], [*iterate_lines(target)])
-        raise ValueError(f"{error} They seem to part at line {place:,}.") from None
-    if not pairs:
-        raise ValueError(f"{source} and {target} hold no sentence pair: every line is blank.")
-    return pairs, stream.blank
+    sources, targets = [*iterate_lines(source)], [*iterate_lines(target)]
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"{unequal(str(source), str(target), len(sources), len(targets))} They seem to part at "
+            f"line {parting(sources, targets):,}."
+        )
+    return sources, targets
+
+
+def unequal(source: str, target: str, source_lines: int, target_lines: int) -> str:
+    """Say that two texts have different numbers of lines."""
+    return (
+        f"{source} has {source_lines:,} lines, {target} has {target_lines:,}: line n of one must "
+        f"be the translation of line n of the other."
+    )
 
 
 def parting(sources: Sequence[str], targets: Sequence[str]) -> int:

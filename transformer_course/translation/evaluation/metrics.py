@@ -6,6 +6,7 @@ Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; K
 "Statistical Significance Tests for Machine Translation Evaluation", for the paired bootstrap.
 """
 
+import contextlib
 from collections.abc import Sequence
 from functools import cache
 from statistics import fmean
@@ -16,11 +17,11 @@ import sacrebleu
 from jaxtyping import Float, Int
 from sacrebleu.metrics import BLEU
 
+from transformer_course.translation.corpora.languages import WITHOUT_BLANKS
 from transformer_course.translation.evaluation.bleu import bleu_from_scratch, check_equal_numbers
 
 Scores = dict[str, int | float | str]
-WITHOUT_BLANKS = ("bo", "dz", "km", "lo", "my", "th", "yue")
-"""Languages without blanks between words, for which sacreBLEU has no rules of its own."""
+CUT_BY_SACREBLEU = ("ja", "ko", "zh")
 
 
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
@@ -62,12 +63,12 @@ def bleu_metric(language: str, **options: Any) -> BLEU:
     not installed (``pip install "sacrebleu[ja]"``, ``"sacrebleu[ko]"``), and for other languages
     without blanks, each character counts as a word. The metric's signature says which it was.
     """
-    if language in WITHOUT_BLANKS:
-        return BLEU(tokenize="char", **options)
-    try:
-        return BLEU(trg_lang=language, **options)
-    except (ImportError, RuntimeError):
-        return BLEU(tokenize="char", **options)
+    if language not in (*WITHOUT_BLANKS, *CUT_BY_SACREBLEU):
+        return BLEU(**options)
+    if language in CUT_BY_SACREBLEU:
+        with contextlib.suppress(ImportError, RuntimeError):  # its program is not installed
+            return BLEU(trg_lang=language, **options)
+    return BLEU(tokenize="char", **options)
 
 
 def bleu_tokenized_lowercase(

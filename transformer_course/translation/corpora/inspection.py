@@ -1,0 +1,323 @@
+"""What is in two files that should be translations of each other, before anything is trained."""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+import ftfy.badness
+import numpy as np
+
+from transformer_course.translation.corpora.languages import language_of
+from transformer_course.translation.corpora.similarity import Words, doubted, words_in
+from transformer_course.translation.corpora.text_files import read_lines
+
+LONG = 100
+"""Words of a side above which training leaves a pair out."""
+FEW = 3
+"""Words of a side below which both sides may well be the same: names, numbers."""
+DIGIT = re.compile(r"\d")
+LETTERS = 20
+"""Letters of a line whose script is looked at."""
+USUAL, FAR = 10, 5.0
+"""Characters above which lengths are compared; usual deviations that are too many."""
+BEGINNING, SURE = 0.1, 5.0
+"""Share of the lines that shows which side has which language; nats that make a line sure."""
+HELD_OUT = 10
+"""Every tenth line shows how many words a vocabulary of the others would not know."""
+REPLACED = "\ufffd"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two files.
+
+    Attributes
+    ----------
+    path, language
+        Where it is, and the code of its language.
+    lines
+        Its lines, without blanks around them.
+    """
+
+    path: Path
+    language: str
+    lines: list[str]
+
+    @cached_property
+    def words(self) -> list[Words]:
+        """The words of each line."""
+        return [words_in(line, self.language) for line in self.lines]
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each word occurs."""
+        return Counter(word for words in self.words for word in words)
+
+    @cached_property
+    def unknown(self) -> float:
+        """Share of the words of every tenth line that the other lines do not have."""
+        known = {word for n, words in enumerate(self.words) if n % HELD_OUT for word in words}
+        there = [word for words in self.words[::HELD_OUT] for word in words]
+        return sum(word not in known for word in there) / max(1, len(there))
+
+    @cached_property
+    def script(self) -> str:
+        """The script of most lines, such as ``LATIN``."""
+        scripts = Counter(filter(None, map(script_of, self.lines)))
+        return scripts.most_common(1)[0][0] if scripts else ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Lines of which something is to be said.
+
+    Attributes
+    ----------
+    name
+        What is the matter with them.
+    change
+        What to do.
+    lines
+        Their numbers, from 1; where one can be worse than another, the worst come first.
+    doubt
+        Whether it is a guess about each line, or sure.
+    """
+
+    name: str
+    change: str
+    lines: list[int]
+    doubt: bool
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What two files hold.
+
+    Attributes
+    ----------
+    source, target
+        The two files.
+    findings
+        What is to be said of some of their lines.
+    """
+
+    source: Side
+    target: Side
+    findings: list[Finding]
+
+    @property
+    def pairs(self) -> int:
+        """How many lines have something on both sides."""
+        return sum(bool(s and t) for s, t in zip(self.source.lines, self.target.lines, strict=True))
+
+
+def inspect_text(source: Path, target: Path) -> Inspection:
+    """Look at two files line by line.
+
+    Raises
+    ------
+    OSError, ValueError
+        If a file cannot be read, its name does not say its language, both are the same one, or the
+        numbers of lines differ.
+    """
+    languages = language_of(source), language_of(target)
+    sides = [
+        Side(path, language, lines)
+        for path, language, lines in zip(
+            (source, target), languages, read_lines(source, target), strict=True
+        )
+    ]
+    found = [
+        Finding(kind.name, kind.change, [number + 1 for number in kind.find(*sides)], kind.doubt)
+        for kind in KINDS
+    ]
+    return Inspection(*sides, [finding for finding in found if finding.lines])
+
+
+# What is looked for: each function returns the numbers of lines, from 0
+
+
+def _blank(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: not (s and t))
+
+
+def _broken(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: _is_broken(s) or _is_broken(t))
+
+
+def _is_broken(line: str) -> bool:
+    return REPLACED in line or (not line.isascii() and ftfy.badness.is_bad(line))
+
+
+def _other_script(source: Side, target: Side) -> list[int]:
+    usual = {"", source.script}, {"", target.script}
+    return _where(
+        source, target, lambda s, t: script_of(s) not in usual[0] or script_of(t) not in usual[1]
+    )
+
+
+def script_of(line: str) -> str:
+    """Return the script of most of a line's first letters; empty where there are none."""
+    if line.isascii():
+        return "LATIN" if any(map(str.isalpha, line)) else ""
+    letters = [letter for letter in line if letter.isalpha()][:LETTERS]
+    scripts = Counter(map(_script, letters))
+    return scripts.most_common(1)[0][0] if scripts else ""
+
+
+JAPANESE = ("HIRAGANA", "KATAKANA", "CJK")
+
+
+@cache
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "").split(" ")[0]
+    return "CJK" if name in JAPANESE else name
+
+
+def _exchanged(source: Side, target: Side) -> list[int]:
+    """Find lines whose source is in the target's language, and the other way round.
+
+    The first lines say which words belong to which language.
+    """
+    beginning = max(1, round(BEGINNING * len(source.lines)))
+    belongs = _leanings(source.words[:beginning], target.words[:beginning])
+    return [
+        number
+        for number, (s, t) in enumerate(zip(source.words, target.words, strict=True))
+        if _sum(belongs, s) < -SURE and _sum(belongs, t) > SURE
+    ]
+
+
+def _leanings(source: Iterable[Words], target: Iterable[Words]) -> dict[str, float]:
+    """Return for each word how much likelier it is in the source, in nats."""
+    counts = [Counter(word for words in side for word in words) for side in (source, target)]
+    totals = [counter.total() + len(counter) + 1 for counter in counts]
+    return {
+        word: math.log((counts[0][word] + 1) / totals[0])
+        - math.log((counts[1][word] + 1) / totals[1])
+        for word in counts[0] | counts[1]
+    }
+
+
+def _sum(values: dict[str, float], words: Words) -> float:
+    return sum(values.get(word, 0.0) for word in words)
+
+
+def _copied(source: Side, target: Side) -> list[int]:
+    return [
+        number
+        for number, words in enumerate(source.words)
+        if len(words) >= FEW and source.lines[number] == target.lines[number]
+    ]
+
+
+def _repeated(source: Side, target: Side) -> list[int]:
+    seen: set[tuple[str, str]] = set()
+    repeated = []
+    for number, pair in enumerate(zip(source.lines, target.lines, strict=True)):
+        if all(pair) and pair in seen:
+            repeated.append(number)
+        seen.add(pair)
+    return repeated
+
+
+def _too_long(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: max(len(s.split()), len(t.split())) > LONG)
+
+
+def _other_numbers(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: bool(s and t) and _digits(s) != _digits(t))
+
+
+def _digits(line: str) -> list[int]:
+    """Return the digits of all numbers, sorted: languages group and order them differently."""
+    return sorted(map(unicodedata.digit, DIGIT.findall(line)))
+
+
+def _other_lengths(source: Side, target: Side) -> list[int]:
+    lengths = np.array([[len(line) for line in side.lines] for side in (source, target)])
+    compared = lengths.min(axis=0) > 0
+    ratios = np.log((lengths[0] + USUAL) / (lengths[1] + USUAL))
+    usual = np.median(ratios[compared]) if compared.any() else 0.0
+    deviation = np.median(abs(ratios[compared] - usual)) if compared.any() else 0.0
+    distance = np.where(compared, abs(ratios - usual), 0.0) / max(1.5 * deviation, 0.05)
+    return _worst(distance, distance > FAR)
+
+
+def _unfit(source: Side, target: Side) -> list[int]:
+    fit, doubt = doubted(source.words, target.words)
+    return _worst(-fit, fit < doubt)
+
+
+def _worst(badness: np.ndarray, chosen: np.ndarray) -> list[int]:
+    """Return the places that are chosen, the worst first."""
+    return [number for number in np.argsort(-badness).tolist() if chosen[number]]
+
+
+def _where(source: Side, target: Side, says: Callable[[str, str], bool]) -> list[int]:
+    pairs = zip(source.lines, target.lines, strict=True)
+    return [number for number, pair in enumerate(pairs) if says(*pair)]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Something that is looked for."""
+
+    name: str
+    find: Callable[[Side, Side], Sequence[int]]
+    change: str
+    doubt: bool = False
+
+
+KINDS = (
+    Kind("a side is blank", _blank, "Nothing: training leaves them out."),
+    Kind(
+        "letters in a wrong encoding",
+        _broken,
+        "Ask for the file as UTF-8, or let ftfy mend them: `ftfy my.fr -o mended.fr`.",
+    ),
+    Kind(
+        "another script than the rest of the file",
+        _other_script,
+        "See whether they are in another language; if so, take them out of both files.",
+    ),
+    Kind(
+        "the two languages are exchanged",
+        _exchanged,
+        "Exchange these lines in both files: a model that is shown both learns neither.",
+    ),
+    Kind(
+        "both sides are the same",
+        _copied,
+        "Take them out of both files: they teach to copy what should be translated.",
+    ),
+    Kind(
+        "the pair stands further up already",
+        _repeated,
+        "Keep one of each, or nothing: what repeats weighs more, and none is in two splits.",
+    ),
+    Kind(f"over {LONG} words on a side", _too_long, "Nothing: training leaves them out."),
+    Kind(
+        "other numbers on the other side",
+        _other_numbers,
+        "Look at some: a number may be written in words, or the lines may be moved.",
+        doubt=True,
+    ),
+    Kind(
+        "a side much longer than the other, for these languages",
+        _other_lengths,
+        "Look at some: a part may be missing on one side, or the lines may be moved.",
+        doubt=True,
+    ),
+    Kind(
+        "words that elsewhere do not go together",
+        _unfit,
+        "Look at some: if the lines are moved, move them back; free translations may stay.",
+        doubt=True,
+    ),
+)

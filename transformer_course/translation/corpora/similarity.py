@@ -1,0 +1,104 @@
+"""How well the two sides of each sentence pair fit together, learned from the text alone.
+
+Words that often stand in the two sides of one pair get vectors that point the same way; a pair fits
+if the sums of its words' vectors do. Source: Littman, Dumais and Landauer (1998), "Automatic
+Cross-Language Information Retrieval Using Latent Semantic Indexing"; here the vectors come from how
+often words of the two sides meet, whose singular vectors are found by the method of Halko,
+Martinsson and Tropp (2011), "Finding Structure with Randomness".
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transformer_course.translation.corpora.languages import WITHOUT_BLANKS
+
+WORD = re.compile(r"\w+")
+WORDS = 20_000
+"""The most frequent words that are looked at."""
+DIRECTIONS, BEYOND = 200, 20
+"""Singular vectors that are kept; a few more are computed, which makes these better."""
+ROUNDS = 3
+FOLDS = 2
+"""A pair is judged by what others show: of two halves, each by the words of the other."""
+SHIFTS = (1, 7, 31)
+"""By how many lines sides are moved to see how well sides fit that do not belong together."""
+CHANCE = 0.9
+"""A pair is doubted if of pairs that do not belong together not even a tenth fit better."""
+
+Words = list[str]
+
+
+def words_in(text: str, language: str) -> Words:
+    """Return the words of a sentence in small letters, or its characters where no blanks help."""
+    words = WORD.findall(text.lower())
+    return [*chain(*words)] if language in WITHOUT_BLANKS else words
+
+
+def doubted(
+    sources: Sequence[Words], targets: Sequence[Words]
+) -> tuple[Float[np.ndarray, "pairs"], float]:
+    """Return how well the sides of each pair fit, and below which figure a pair is in doubt.
+
+    Parameters
+    ----------
+    sources, targets
+        The words of each side of each pair.
+
+    Returns
+    -------
+    fit
+        For each pair a cosine, -1 to 1; NaN where a side has no word that other pairs have.
+    doubt
+        Of pairs that were put together at random, nine tenths fit less well.
+    """
+    x, y = _weights(sources), _weights(targets)
+    fold = torch.arange(len(sources)) % FOLDS
+    fit, by_chance = np.full(len(sources), np.nan), []
+    for number in range(FOLDS):
+        learned = (fold != number).float()[:, None]
+        a, b = _projected(x, y, learned)
+        there = (fold == number) & (a.abs().sum(1) > 0) & (b.abs().sum(1) > 0)
+        a, b = a[there] - a.mean(0), b[there] - b.mean(0)
+        fit[there.numpy()] = _cosine(a, b)
+        by_chance += [_cosine(a, b.roll(shift, 0)) for shift in SHIFTS]
+    return fit, float(np.quantile(np.concatenate(by_chance), CHANCE))
+
+
+def _cosine(a: Tensor, b: Tensor) -> Float[np.ndarray, "pairs"]:
+    return torch.nn.functional.cosine_similarity(a, b, dim=1).numpy()
+
+
+def _weights(sentences: Sequence[Words]) -> Tensor:
+    """Return a sparse matrix: for each sentence its words, the rarer the heavier, length 1."""
+    counts = Counter(chain.from_iterable(map(set, sentences)))
+    frequent = [word for word, count in counts.most_common(WORDS) if count > 1]
+    ids = {word: number for number, word in enumerate(frequent)}
+    rarity = np.log(len(sentences) / np.array([counts[word] for word in frequent], dtype=float))
+    rows = [[ids[word] for word in {*words} if word in ids] for words in sentences]
+    lengths = np.array([len(row) for row in rows])
+    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+    values = rarity[columns]
+    of_row = np.repeat(np.arange(len(rows)), lengths)
+    norms = np.sqrt(np.bincount(of_row, values**2, minlength=len(rows))).clip(min=1e-9)
+    indices = torch.from_numpy(np.stack([of_row, columns]))
+    values = torch.from_numpy((values / norms[of_row]).astype(np.float32))
+    return torch.sparse_coo_tensor(indices, values, (len(rows), len(frequent))).coalesce()
+
+
+def _projected(x: Tensor, y: Tensor, learned: Float[Tensor, "pairs 1"]) -> tuple[Tensor, Tensor]:
+    """Return vectors of the sides of all pairs, in directions that some of the pairs show."""
+    count = min(DIRECTIONS + BEYOND, *x.shape, *y.shape)
+    generator = torch.Generator().manual_seed(0)
+    right = torch.randn(y.shape[1], count, generator=generator)
+    for _ in range(ROUNDS):
+        left = torch.linalg.qr(x.T @ (learned * (y @ right)))[0]
+        right = torch.linalg.qr(y.T @ (learned * (x @ left)))[0]
+    u, _, v = torch.linalg.svd((learned * (x @ left)).T @ (y @ right))
+    return x @ (left @ u)[:, :DIRECTIONS], y @ (right @ v.T)[:, :DIRECTIONS]
