@@ -166,6 +166,12 @@ def _parser() -> argparse.ArgumentParser:
         help="tiny if not given; small; base, the paper's; or that of a corpus, such as multi30k",
     )
 
+    text = commands.add_parser("text", help="say what is in two files before you train on them")
+    text.set_defaults(command=_text)
+    text.add_argument("source", type=Path, help="source text, one sentence a line, such as my.en")
+    text.add_argument("target", type=Path, help="its translation, line by line, such as my.fr")
+    text.add_argument("--output", type=Path, help="an .html file; one already there is replaced")
+
     check = commands.add_parser("check", help="check all parts in a my_transformer.py")
     check.set_defaults(command=_check)
     check.add_argument("file", type=Path, help="my_transformer.py")
@@ -392,6 +398,18 @@ def _settings(options: argparse.Namespace) -> None:
     from transformer_course.translation.training.recipes import meanings, shipped_recipe
 
     print(shipped_recipe(options.name).in_words(meanings()))
+
+
+def _text(options: argparse.Namespace) -> None:
+    from transformer_course.publish import document, text_page
+    from transformer_course.translation.corpora.inspection import inspect_text
+
+    if options.output:
+        document.check_page(options.output)
+    inspection = inspect_text(options.source, options.target)
+    print(text_page.summary(inspection))
+    if options.output:
+        text_page.write_text_page(inspection, options.output)
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from transformer_course import __version__
 from transformer_course.files import write_text
 from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.publish.checkpoint import checkpoint
+from transformer_course.publish.document import WEB, check_page
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.runs import Run, steps_trained
@@ -24,8 +25,6 @@ from transformer_course.translation.translator import (
     parameters_by_name,
 )
 
-WEB = Path(__file__).parent / "web"
-"""The folder with scripts, styles and HTML, which the course's book uses too."""
 SCRIPTS = (
     "translator.js",
     "search.js",
@@ -36,7 +35,6 @@ SCRIPTS = (
 )
 """They follow the data, in this order."""
 STYLES = ("page.css", "translator.css")
-PAGE_SUFFIXES = (".html", ".htm")
 EXAMPLES = 20
 PART = 1_000_000
 """Characters of the weights that a script brings at most, so that a page can show progress."""
@@ -86,9 +84,7 @@ def write_page(folder: Path, path: Path) -> None:
     OSError
         If the page cannot be written; what was there before is untouched.
     """
-    # Browsers show other files as text. And whoever mixes names up loses no file of another kind.
-    if path.suffix.lower() not in PAGE_SUFFIXES:
-        raise ValueError(f"the name of a page must end in .html; got {path.name!r}.")
+    check_page(path)
     run = Run.read(folder)
     translator = Translator.load(folder)
     source, target = translator.source.language, translator.target.language

@@ -25,6 +25,8 @@ WORDS = 20_000
 DIRECTIONS, BEYOND = 200, 20
 """Singular vectors that are kept; a few more are computed, which makes these better."""
 ROUNDS = 3
+FEWEST = 20
+"""Pairs that say something about each other."""
 FOLDS = 2
 """A pair is judged by what others show: of two halves, each by the words of the other."""
 SHIFTS = (1, 7, 31)
@@ -54,13 +56,16 @@ def doubted(
     Returns
     -------
     fit
-        For each pair a cosine, -1 to 1; NaN where a side has no word that other pairs have.
+        For each pair a cosine, -1 to 1; NaN where a side has no word that other pairs have, and for
+        all of very few pairs.
     doubt
         Of pairs that were put together at random, nine tenths fit less well.
     """
-    x, y = _weights(sources), _weights(targets)
-    fold = torch.arange(len(sources)) % FOLDS
     fit, by_chance = np.full(len(sources), np.nan), []
+    x, y = _weights(sources), _weights(targets)
+    if len(sources) < FEWEST or not (x.shape[1] and y.shape[1]):
+        return fit, -1.0
+    fold = torch.arange(len(sources)) % FOLDS
     for number in range(FOLDS):
         learned = (fold != number).float()[:, None]
         a, b = _projected(x, y, learned)
@@ -89,7 +94,8 @@ def _weights(sentences: Sequence[Words]) -> Tensor:
     norms = np.sqrt(np.bincount(of_row, values**2, minlength=len(rows))).clip(min=1e-9)
     indices = torch.from_numpy(np.stack([of_row, columns]))
     values = torch.from_numpy((values / norms[of_row]).astype(np.float32))
-    return torch.sparse_coo_tensor(indices, values, (len(rows), len(frequent))).coalesce()
+    size = len(rows), len(frequent)
+    return torch.sparse_coo_tensor(indices, values, size, check_invariants=True).coalesce()
 
 
 def _projected(x: Tensor, y: Tensor, learned: Float[Tensor, "pairs 1"]) -> tuple[Tensor, Tensor]:
