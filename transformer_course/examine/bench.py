@@ -18,6 +18,8 @@ from transformer_course.examine.subject import Pair, Subject
 T = TypeVar("T")
 
 BATCH, SOURCE, TARGET = 3, 5, 7
+SHAKE = 0.1
+"""By how much weights are moved: as a share of a matrix' own, or of 1 in gains and biases."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -241,6 +243,18 @@ class Bench:
         return self._made[make]
 
     # The network's state
+
+    def shake(self) -> None:
+        """Move all weights a little, so that none has a value that hides a fault.
+
+        Gains of 1 and biases of 0, with which norms begin, do: a second norm, over other axes than
+        the one before it, changes nothing then. A row of zeros, such as that of padding, stays one.
+        """
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for weight in self.network.parameters():
+                noise = SHAKE * torch.randn(weight.shape, generator=generator).to(weight)
+                weight.add_(noise if weight.dim() < 2 else noise * weight)
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:

@@ -18,6 +18,8 @@ from transformer_course.examine.faults.fault import FOLDER
 
 LEFT_OUT = "-"
 """In the place of an outcome: the experiment could not be made."""
+SEARCHES = {"translate", "beam"}
+"""What of a subject searches: a fault there changes nothing that is learned."""
 RIGHT = ""
 """In the place of a fault's name: nothing is broken."""
 Words = Mapping[str, str]
@@ -65,8 +67,12 @@ class Signature:
 
     @cached_property
     def touches_learning(self) -> bool:
-        """Whether it changes how far some model learns, or what that says then."""
-        return any(not self._is_usual(name) for name in EXPERIMENTS if EXPERIMENTS[name].follows)
+        """Whether it changes how far some model learns, or what a right search finds then."""
+        return any(
+            not self._is_usual(name)
+            for name, each in EXPERIMENTS.items()
+            if each.follows and not SEARCHES & {*each.needs}
+        )
 
     def _is_usual(self, name: str) -> bool:
         return self.outcomes[name] <= self.usual[name] | {LEFT_OUT}
@@ -74,6 +80,8 @@ class Signature:
     def agrees(self, words: Words) -> bool:
         """Whether all that decides, and was made, came out as this fault has it."""
         made = {name: seen for name, seen in self.decisive.items() if name in words}
+        if self.is_root and all(EXPERIMENTS[name].follows for name in made):
+            return False
         if any(words.get(name, fits[0]) not in fits for name, fits in self.fault.only.items()):
             return False
         return any(name in failing(words) for name in made) and all(

@@ -65,6 +65,7 @@ def observe(
     began, observed = time.monotonic(), Observations()
     bench = Bench(subject, seconds)
     with untouched_globals(), bench.untouched():
+        bench.shake()
         _try_out(bench)
         for number, each in enumerate(EXPERIMENTS.values()):
             tick(number / len(EXPERIMENTS))

@@ -56,6 +56,13 @@ def memory_of_other_sentences(patient: Patient) -> None:
     patient.on_memory(lambda memory: memory + memory.roll(1, dims=0) * (len(memory) > 1))
 
 
+def memory_reshaped(patient: Patient) -> None:
+    """Swap batch and length by a reshape, and back by a transpose."""
+    patient.on_memory(
+        lambda memory: memory.reshape(memory.shape[1], memory.shape[0], -1).transpose(0, 1)
+    )
+
+
 def encoder_along_the_batch(patient: Patient) -> None:
     """Add to each vector of the memory the mean of those at its place in the batch."""
     patient.on_memory(lambda memory: memory + memory.mean(dim=0, keepdim=True))
