@@ -20,6 +20,7 @@ from transformer_course.translation import RECIPES, SentencePair, Translator
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
+from transformer_course.translation.evaluation.sureness import doubt_below
 from transformer_course.translation.training import state
 from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.recorded_runs import results_file
@@ -68,9 +69,9 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     corpus = run.load_corpus()
     trainer = train_to_the_end(run, folder, corpus)
     scores, translations = _score(trainer, corpus.split("test"))
-    run.write(
-        folder, **trainer.facts(), history=trainer.history, scores=scores, translations=translations
-    )
+    notes = trainer.facts() | {"history": trainer.history}
+    notes["doubt_below"] = round(doubt_below(trainer.translator, corpus.split("dev")), 4)
+    run.write(folder, **notes, scores=scores, translations=translations)
     print(folder, json.dumps(scores), flush=True)
 
 

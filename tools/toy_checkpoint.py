@@ -6,6 +6,7 @@ Run it after each change of the toy language or of its recipe: python -m tools.t
 from typing import Any
 
 from transformer_course.translation import RECIPES, evaluate, toy_checkpoint
+from transformer_course.translation.evaluation.sureness import doubt_below
 from transformer_course.translation.training.runs import Run
 
 
@@ -21,7 +22,8 @@ def main() -> None:
     }
     toy_checkpoint().mkdir(parents=True, exist_ok=True)
     trainer.translator.save(toy_checkpoint())
-    notes = {"result": {"step": trainer.step}, "scores": scores}
+    doubt = round(doubt_below(trainer.translator, corpus.split("dev")), 4)
+    notes = {"result": {"step": trainer.step}, "scores": scores, "doubt_below": doubt}
     run.write(toy_checkpoint(), command="python -m tools.toy_checkpoint", **notes)
     print(scores)
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from transformer_course import __version__
 from transformer_course.checks import check_positive
-from transformer_course.files import write_text
+from transformer_course.files import atomic_write, write_text
 from transformer_course.own.location import NAME
 from transformer_course.workspace.lab import open_lab
 from transformer_course.workspace.update import DEFAULT
@@ -26,12 +26,13 @@ from transformer_course.workspace.update import DEFAULT
 # What needs PyTorch is imported where it is used: it takes seconds, which `lab` does not wait for.
 if TYPE_CHECKING:
     from transformer_course.translation.training.runs import Run
-    from transformer_course.translation.training.trainer import MakeLoss, Trainer
+    from transformer_course.translation.training.trainer import MakeLoss, Row, Trainer
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
 SETTINGS = ("steps", "minutes", "seed", "precision")
 LINES_AT_ONCE = 1000
+CURVES = "curves.png"
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
 
 
@@ -156,6 +157,9 @@ def _parser() -> argparse.ArgumentParser:
     length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     train.add_argument("--seed", type=int, help="the same seed gives the same run")
     train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
+    train.add_argument(
+        "--plot", action="store_true", help=f"also draw losses and BLEU, in {CURVES} of --output"
+    )
 
     settings = commands.add_parser("settings", help="print all that can be chosen for a training")
     settings.set_defaults(command=_settings)
@@ -207,12 +211,30 @@ def _parser() -> argparse.ArgumentParser:
     translate.set_defaults(command=_translate)
     _add_checkpoint(translate)
     _add_beam(translate)
+    translate.add_argument(
+        "--scores",
+        action="store_true",
+        help="also print how sure the model is (0 is certain), and mark what it is not sure of",
+    )
     translate.add_argument("sentences", nargs="*", help="without any, lines of standard input")
 
     publish = commands.add_parser("publish", help="make a web page that translates")
     publish.set_defaults(command=_publish)
     _add_checkpoint(publish)
     publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
+
+    report = commands.add_parser("report", help="make a page on how good one or several runs are")
+    report.set_defaults(command=_report)
+    report.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        type=_checkpoint,
+        help="folders that train wrote, the first in detail",
+    )
+    report.add_argument("page", type=Path, help="an .html file; one already there is replaced")
+    report.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
+    _add_beam(report)
 
     grading = commands.add_parser(
         "grade",
@@ -268,6 +290,7 @@ def _lab(options: argparse.Namespace) -> None:
 
 
 def _train(options: argparse.Namespace) -> int:
+    from transformer_course.translation.evaluation.sureness import doubt_below
     from transformer_course.translation.training.data_parallel import join_world
     from transformer_course.translation.training.runs import Run, check_is_new, sole_training
 
@@ -286,6 +309,8 @@ def _train(options: argparse.Namespace) -> int:
             corpus = run.load_corpus()
         trainer = run.trainer(options.output, corpus, world, make_loss)
         facts = trainer.facts() | {"left_out": corpus.left_out}
+        if world.is_first:
+            trainer.watch = _watch(options, trainer)
         with sole_training(options.output) if world.is_first else nullcontext():
             _begin(options, trainer)
             if world.is_first:
@@ -293,9 +318,27 @@ def _train(options: argparse.Namespace) -> int:
                 run.write(options.output, **facts)
             result = trainer.train()[-1]
             if world.is_first:
-                run.write(options.output, **facts, result=result)
+                doubt = doubt_below(trainer.translator, corpus.split("dev"))
+                run.write(options.output, **facts, result=result, doubt_below=doubt)
                 print(f"{options.output}: {json.dumps(result)}")
     return INTERRUPTED if trainer.stopped else 0
+
+
+def _watch(options: argparse.Namespace, trainer: "Trainer") -> Callable[[list["Row"]], None]:
+    """Return what says how far a training is, and draws it if asked to."""
+    from transformer_course.translation.training.progress import reporting
+
+    report = reporting(trainer, lambda words: tqdm.write(words, file=sys.stderr))
+
+    def watch(history: list["Row"]) -> None:
+        report(history)
+        if options.plot:
+            from transformer_course.plots import training_curves
+
+            with atomic_write(options.output / CURVES) as temporary:
+                temporary.write_bytes(training_curves(history).png())
+
+    return watch
 
 
 def _is_begun(options: argparse.Namespace) -> bool:
@@ -485,23 +528,44 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _translate(options: argparse.Namespace) -> int:
+    from transformer_course.translation.evaluation.sureness import in_small_letters
+    from transformer_course.translation.training.runs import doubt_in
     from transformer_course.translation.translator import Translator
 
     translator = Translator.load(options.checkpoint)
+    doubt = doubt_in(options.checkpoint) if options.scores else None
     lines = iter(options.sentences) if options.sentences else _standard_input()
     done = left_out = 0
     # disable=None shows it in a terminal only.
     with tqdm(unit="line", desc="translating", leave=False, disable=None) as bar:
         while chunk := list(islice(lines, LINES_AT_ONCE)):
+            for place, sentence in enumerate(chunk):
+                if small := in_small_letters(sentence):
+                    chunk[place] = small
+                    _say_of_line(done + place, "is in capitals; it is read in small letters.")
             faults = translator.faults(chunk)
             for place, fault in faults.items():
                 chunk[place] = ""  # its translation is blank: the lines after it keep their numbers
-                tqdm.write(f"transformer-course: line {done + place + 1} {fault}", file=sys.stderr)
-            for translation in translator.translate(chunk, beam=options.beam):
-                print(translation)
+                _say_of_line(done + place, fault)
+            if options.scores:
+                for text, score in translator.translate_with_scores(chunk, beam=options.beam):
+                    print(_with_score(text, score, doubt))
+            else:
+                for translation in translator.translate(chunk, beam=options.beam):
+                    print(translation)
             bar.update(len(chunk))
             done, left_out = done + len(chunk), left_out + len(faults)
     return 2 if left_out else 0
+
+
+def _say_of_line(place: int, words: str) -> None:
+    tqdm.write(f"transformer-course: line {place + 1} {words}", file=sys.stderr)
+
+
+def _with_score(translation: str, score: float, doubt: float | None) -> str:
+    """Return a translation, its score and a mark, with tabs between them."""
+    mark = "\tnot sure" if doubt is not None and score < doubt else ""
+    return f"{translation}\t{score:.2f}{mark}"
 
 
 def _publish(options: argparse.Namespace) -> None:
@@ -509,6 +573,14 @@ def _publish(options: argparse.Namespace) -> None:
     from transformer_course import publish
 
     publish.write_page(options.checkpoint, options.page)
+    kilobytes = options.page.stat().st_size / 1e3
+    print(f"{options.page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
+
+
+def _report(options: argparse.Namespace) -> None:
+    from transformer_course.publish.report_page import write_report
+
+    write_report(options.runs, options.page, options.beam, options.data)
     kilobytes = options.page.stat().st_size / 1e3
     print(f"{options.page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
 

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 import signal
 import time
@@ -319,3 +320,17 @@ def test_divergence_is_one_sentence(
     wild = TrainingSettings(steps=9, batch_tokens=32, learning_rate=1e30, dev_sentences=1)
     monkeypatch.setitem(RECIPES, "toy", Recipe(training=wild, sizes=RECIPE.sizes))
     assert "try a lower learning rate" in fails("train", "--output", tmp_path / "out")
+
+
+def test_training_says_how_far_it_is_and_draws_it_if_asked(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    status, output, error = run("train", "--plot", "--output", folder)
+    assert status == 0
+    assert json.loads(output.split(": ", 1)[1])["step"] == 6  # all else goes to standard error
+    lines = [line for line in error.splitlines() if line.startswith("step ")]
+    assert [line.split(",")[0] for line in lines] == ["step 2 of 6", "step 4 of 6", "step 6 of 6"]
+    assert re.search(
+        r"left: loss \d.*, on dev \d.*, BLEU \d.*; 'the cat sleeps' is now '", lines[0]
+    )
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert "doubt_below" in json.loads((folder / "run.json").read_text())

@@ -33,7 +33,8 @@ WORDS = ["the", "cat", "sat", "on", "the", "mat"]
 WEIGHTS = torch.rand(2, 4, 6, 6, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
 SCORES = torch.arange(36.0).sin().reshape(6, 6)
 HISTORY = [
-    {"step": step, "train_loss": 50 / step, "dev_loss": 40 / step, "dev_exact_match": step / 500}
+    {"step": step, "train_loss": 50 / step, "dev_loss": 40 / step}
+    | {"dev_exact_match": step / 500, "dev_bleu": step / 10}
     for step in range(50, 450, 50)
 ]
 TRAINER = SimpleNamespace(
@@ -125,6 +126,8 @@ PICTURES = {
     "sampling_cuts": lambda: plots.sampling_cuts({"a": torch.arange(12.0)}, "abcdefghijkl", 3, 0.8),
     "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
+    "attention_picture": lambda: plots.attention_picture(WEIGHTS[0, 0], WORDS, WORDS),
+    "sentence_lengths": lambda: plots.sentence_lengths({"English": [3, 4, 9], "French": [4, 5]}),
     "scores_by_bin": lambda: plots.scores_by_bin({"source words": BINS}),
     "soft_look_up": lambda: plots.soft_look_up(
         torch.tensor([[2.0, 0.0], [0.0, -2.0]]), torch.tensor([18.0, 22.0]), ["a", "b"]
@@ -134,6 +137,7 @@ PICTURES = {
     "split_without_transpose": plots.split_without_transpose,
     "step_profile": lambda: plots.step_profile({"matrices": 0.7, "the rest": 0.3}),
     "subword_cuts": lambda: plots.subword_cuts({"9": ["▁a", "▁d", "og"], "99": ["▁a", "▁dog"]}),
+    "training_curves": lambda: plots.training_curves(HISTORY),
     "translations_without_a_head": lambda: plots.translations_without_a_head(
         Translator.load(toy_checkpoint()), ["the small cat sleeps"]
     ),

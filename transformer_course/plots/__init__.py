@@ -37,6 +37,7 @@ from transformer_course.plots.multi_head_attention import (
     split_and_merge,
     split_without_transpose,
 )
+from transformer_course.plots.own_text import attention_picture, sentence_lengths
 from transformer_course.plots.positional_encoding import (
     accuracy_by_length,
     clock_hands,
@@ -60,6 +61,7 @@ from transformer_course.plots.training import (
     loss_curves,
     padding_waste_bars,
     schedule_curves,
+    training_curves,
 )
 from transformer_course.plots.training_step import batch_rectangles, step_profile
 from transformer_course.plots.transformer import (
@@ -79,6 +81,7 @@ __all__ = [
     "alignment_against_gold",
     "attention_flow",
     "attention_heatmap",
+    "attention_picture",
     "batch_endings",
     "batch_rectangles",
     "beam_steps",
@@ -115,12 +118,14 @@ __all__ = [
     "scaling_curves",
     "schedule_curves",
     "scores_by_bin",
+    "sentence_lengths",
     "soft_look_up",
     "softmax_temperature",
     "split_and_merge",
     "split_without_transpose",
     "step_profile",
     "subword_cuts",
+    "training_curves",
     "translations_without_a_head",
     "unit_words",
     "vocabulary_tradeoff",

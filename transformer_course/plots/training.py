@@ -37,6 +37,7 @@ COLUMNS = {
     "train_loss": "training loss (nats per token)",
     "dev_loss": "dev loss (nats per token)",
     "dev_exact_match": "sentences exactly right",
+    "dev_bleu": "BLEU on dev (0 to 100)",
     "learning_rate": "learning rate",
 }
 """What a column of a history measures, and in which unit."""
@@ -63,21 +64,51 @@ def loss_curves(
     ValueError
         If a column is missing.
     """
+    below, description = _under_losses(history, "dev_exact_match", title)
+    below.set(ylim=(0, 1.04))
+    below.yaxis.set_major_formatter(PercentFormatter(1))
+    return Picture(
+        below.figure, f"{description} the share of dev sentences translated exactly right."
+    )
+
+
+@matplotlib_theme()
+def training_curves(history: History, title: str = "Losses and BLEU of a training") -> Picture:
+    """Draw a training run on real text: the losses above, BLEU on the dev split below.
+
+    Parameters
+    ----------
+    history
+        Rows with ``step``, ``train_loss``, ``dev_loss`` and ``dev_bleu``, as in
+        ``Trainer.history``.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    below, description = _under_losses(history, "dev_bleu", title)
+    below.set(ylim=(0, None))
+    return Picture(below.figure, f"{description} BLEU on the dev split, 0 to 100.")
+
+
+def _under_losses(history: History, column: str, title: str) -> tuple[Axes, str]:
+    """Draw the losses, and a column below; return the lower axes and a text alternative."""
     losses = {"training": "train_loss", "dev": "dev_loss"}
-    frame = _frame(history, *losses.values(), "dev_exact_match")
+    frame = _frame(history, *losses.values(), column)
     above, below = blank_axes(height=440, rows=2)
     for name, style in line_styles(list(losses)).items():
         above.plot(frame["step"], frame[losses[name]], marker=".", **style)
     above.set(ylabel="loss (nats per token)", ylim=(0, None))
     above.legend()
-    below.plot(frame["step"], frame["dev_exact_match"], marker=".", color=SERIES[1])
-    below.set(xlabel="training step (updates)", ylabel=COLUMNS["dev_exact_match"], ylim=(0, 1.04))
-    below.yaxis.set_major_formatter(PercentFormatter(1))
+    below.plot(frame["step"], frame[column], marker=".", color=SERIES[1])
+    below.set(xlabel="training step (updates)", ylabel=COLUMNS[column])
     entitle(above, title)
-    return Picture(
-        above.figure,
+    return below, (
         f"{title}. Against the training step: above, the loss on the training and the dev "
-        f"sentences; below, the share of dev sentences translated exactly right.",
+        f"sentences; below,"
     )
 
 

@@ -41,6 +41,7 @@ from transformer_course.translation.corpora.vocabulary import (
     WordTokenizer,
 )
 from transformer_course.translation.decoding.beam import beam_search
+from transformer_course.translation.decoding.forced import sequence_log_probability
 from transformer_course.translation.decoding.next_token import greedy
 
 CONFIG_FILE = "config.json"
@@ -233,20 +234,48 @@ class Translator:
         ValueError
             If a sentence is longer than the model can read, or ``beam`` is below 1.
         """
+        translations = [""] * len(sentences)
+        for numbers, _, found in self._search(sentences, batch_size, beam):
+            for number, ids in zip(numbers, found, strict=True):
+                translations[number] = self.target.decode(ids)
+        return translations
+
+    def translate_with_scores(
+        self, sentences: Sequence[str], batch_size: int = 100, beam: int = 1
+    ) -> list[tuple[str, float]]:
+        """Translate as :meth:`translate`; say how sure the model is of each translation.
+
+        Returns
+        -------
+        translations
+            Each with the mean log-probability of its tokens, the end token included, in nats: 0 is
+            certain. A blank line stays blank, and is certain.
+        """
+        translations = [("", 0.0)] * len(sentences)
+        for numbers, source_ids, found in self._search(sentences, batch_size, beam):
+            rows = [[i for i in ids if i not in (PAD, EOS)] for ids in found]
+            target_in = pad_rows([[BOS, *row] for row in rows], PAD).to(self.device)
+            target_out = pad_rows([[*row, EOS] for row in rows], PAD).to(self.device)
+            sums = sequence_log_probability(self.model, source_ids, target_in, target_out)
+            for number, row, total in zip(numbers, rows, sums.tolist(), strict=True):
+                translations[number] = self.target.decode(row), total / (len(row) + 1)
+        return translations
+
+    def _search(
+        self, sentences: Sequence[str], batch_size: int, beam: int
+    ) -> Iterator[tuple[list[int], Tensor, list[Sequence[int]]]]:
+        """Yield the numbers of similarly long sentences, their ids, and those of translations."""
         encoded = [*self._encode(self.source, sentences)]
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
-        translations = [""] * len(sentences)
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
-            for number, ids in zip(numbers, self._decode(source_ids, beam), strict=True):
-                translations[number] = self.target.decode(ids)
-        return translations
+            source_ids = source_ids.to(self.device)
+            yield numbers, source_ids, self._decode(source_ids, beam)
 
     def _decode(self, source_ids: Int[Tensor, "batch source"], beam: int) -> list[Sequence[int]]:
-        source_ids = source_ids.to(self.device)
         if beam == 1:
             return greedy(self.model, source_ids, BOS, EOS).tolist()
         best = beam_search(self.model, source_ids, BOS, EOS, beam)

@@ -9,6 +9,7 @@ from transformer_course.translation.evaluation.metrics import (
     exact_match,
     paired_bootstrap,
     scores,
+    scores_with_intervals,
 )
 
 REFERENCES = ["le chat dort .", "mon chien mange .", "Le roi chante ."]
@@ -209,3 +210,21 @@ def test_languages_without_blanks_are_not_one_word_a_sentence(language: str) -> 
 def test_other_languages_are_cut_by_13a(language: str) -> None:
     assert "tok:13a" in scores(GOOD, SENTENCES, language)["signature"]
     assert bleu(GOOD, SENTENCES, language) == bleu(GOOD, SENTENCES)
+
+
+def test_scores_with_intervals_are_sacrebleus() -> None:
+    found = {each.name: each for each in scores_with_intervals(POOR, SENTENCES, "en", samples=100)}
+    assert found.keys() == {"BLEU", "chrF2", "TER"}
+    assert found["BLEU"].score == pytest.approx(bleu(POOR, SENTENCES))
+    metric = sacrebleu.metrics.BLEU()
+    drawn = metric.corpus_score(POOR, [SENTENCES], n_bootstrap=100)
+    assert found["BLEU"].margin == pytest.approx(drawn._ci)
+    assert "bs:100" in found["BLEU"].signature
+    assert found["TER"].score == sacrebleu.corpus_ter(POOR, [SENTENCES]).score
+
+
+def test_scores_come_without_an_interval_where_sacrebleu_has_none() -> None:
+    wrong = ["x"] * 9 + SENTENCES[9:]
+    found = scores_with_intervals(wrong, SENTENCES, "en", samples=100)
+    assert found[1].margin is None
+    assert found[1].score == sacrebleu.corpus_chrf(wrong, [SENTENCES]).score

@@ -176,6 +176,19 @@ def steps_trained(folder: Path) -> int | None:
     return read_json(folder / RUN_FILE).get("result", {}).get("step")
 
 
+def doubt_in(folder: Path) -> float | None:
+    """Return the mean log-probability below which the translator in a folder is not sure.
+
+    None for a run of an earlier version, or one that has not ended.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder holds no run, or a damaged one.
+    """
+    return read_json(folder / RUN_FILE).get("doubt_below")
+
+
 def environment() -> dict[str, Any]:
     """Return the date, the machine and the versions, which belong beside whatever is measured."""
     return {

@@ -1,0 +1,68 @@
+"""A page on how good one or several runs are."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.fixture
+def other(run: Run, trained: Path, tmp_path: Path) -> Path:
+    """Return a run that differs from the trained one by its seed alone."""
+    folder = tmp_path / "seed-1"
+    assert run("train", "--seed", "1", "--output", folder)[0] == 0
+    return folder
+
+
+def test_report_is_one_file_without_network(run: Run, trained: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    status, output, _ = run("report", trained, page)
+    assert status == 0
+    assert "it needs no network" in output
+    html = page.read_text(encoding="utf-8")
+    assert len(html) < 3e6
+    assert not re.search(r"https?://|<script|(src|href)=\"(?!data:)", html)
+    assert "<title>English into French: toy</title>" in html
+    for section in ("How good it is", "How it was learned", "Where it fails", "What it says"):
+        assert f"<h2>{section}</h2>" in html
+    assert html.count("<img alt=") >= 2
+    assert "tok:13a" in html
+    assert "transformer-course train --corpus toy" in html
+
+
+def test_runs_of_several_seeds_are_compared(
+    run: Run, trained: Path, other: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "report.html"
+    assert run("report", trained, other, page, "--beam", "2")[0] == 0
+    html = page.read_text(encoding="utf-8")
+    assert "These runs differ by their seed alone" in html
+    assert "Paired bootstrap, 1,000 test sets" in html
+    assert "by a beam of 2" in html
+
+
+def test_runs_that_cannot_be_compared_are_refused(
+    run: Run,
+    fails: Callable[..., str],
+    trained: Path,
+    tmp_path: Path,
+    texts: tuple[Path, Path],
+) -> None:
+    folder, page = tmp_path / "files", tmp_path / "report.html"
+    files = ("--corpus", "files", "--source", texts[0], "--target", texts[1])
+    assert run("train", *files, "--steps", "1", "--output", folder)[0] == 0
+    assert "have different test splits" in fails("report", trained, folder, page)
+    assert "compares 4 runs at most" in fails("report", *[trained] * 5, page)
+    assert "must end in .html" in fails("report", trained, tmp_path / "report")
+    assert "no run.json in" in fails("report", tmp_path, page)
+    assert not page.exists()
+
+
+def test_run_that_ships_has_a_report(run: Run, tmp_path: Path) -> None:
+    """It has no history, and its corpus here is another one."""
+    page = tmp_path / "report.html"
+    assert run("report", "toy", page)[0] == 0
+    assert "How it was learned" not in page.read_text(encoding="utf-8")

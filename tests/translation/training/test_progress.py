@@ -1,0 +1,45 @@
+"""Lines and advice while a training goes on."""
+
+import pytest
+
+from transformer_course.translation.training.progress import advice, line
+
+VOCABULARY = 1000  # ln V = 6.91
+
+
+def history(losses: list[float], dev: list[float], bleu: list[float]) -> list[dict]:
+    names = ("train_loss", "dev_loss", "dev_bleu")
+    return [
+        {"step": 10 * n, "seconds": 60.0 * n} | dict(zip(names, row, strict=True))
+        for n, row in enumerate(zip(losses, dev, bleu, strict=True), start=1)
+    ]
+
+
+def test_good_training_gets_no_advice() -> None:
+    falling = [6.0 - 0.5 * n for n in range(8)]
+    assert advice(history(falling, falling, [5.0 * n for n in range(8)]), VOCABULARY) == {}
+
+
+def test_loss_of_guessing_is_said() -> None:
+    found = advice(history([6.9], [6.9], [0.0]), VOCABULARY)
+    assert "still that of guessing, ln 1,000 = 6.91" in found["guessing"]
+    assert "guessing" not in advice(history([6.5], [6.9], [0.0]), VOCABULARY)
+
+
+@pytest.mark.parametrize(
+    ("bleu", "kind"), [([9, 9, 8, 8, 8, 8, 8], "by heart"), ([5, 6, 9, 10, 11, 12, 12], "too sure")]
+)
+def test_dev_loss_that_rises_for_long_is_said(bleu: list[float], kind: str) -> None:
+    rising = [3.0, 2.9, 3.0, 3.1, 3.2, 3.3, 3.4]
+    falling = [4.0, 3.0, 2.0, 1.5, 1.2, 1.1, 1.0]
+    assert [*advice(history(falling, rising, bleu), VOCABULARY)] == [kind]
+    assert advice(history(falling[:6], rising[:6], bleu[:6]), VOCABULARY) == {}
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"),
+    [(0.5, "60 s left"), (0.1, "9 min left"), (0.005, "3.3 h left")],
+)
+def test_line_says_what_is_left(progress: float, words: str) -> None:
+    said = line(history([5.0], [4.0], [3.0]), progress, 2000)
+    assert said.startswith(f"step 10 of 2,000, {words}: loss 5.00, on dev 4.00, BLEU 3.0")

@@ -1,0 +1,355 @@
+"""A report on a training or several: how good the translator is, where it fails, what it costs."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pandas as pd
+
+from transformer_course.plots.failures import scores_by_bin
+from transformer_course.plots.own_text import attention_picture
+from transformer_course.plots.training import curve_comparison, training_curves
+from transformer_course.publish.document import (
+    Cell,
+    check_page,
+    code,
+    figure,
+    heading,
+    paragraph,
+    table,
+    write_document,
+)
+from transformer_course.translation.checkpoints import read_json
+from transformer_course.translation.corpora.corpus import Corpus, SentencePair
+from transformer_course.translation.corpora.languages import language_name
+from transformer_course.translation.evaluation.failures import (
+    count_words,
+    failure_table,
+    summary_by,
+    unseen_words,
+    words_of,
+)
+from transformer_course.translation.evaluation.metrics import (
+    Interval,
+    paired_bootstrap,
+    scores_with_intervals,
+)
+from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
+from transformer_course.translation.training.state import METRICS_FILE
+from transformer_course.translation.translator import MODEL_FILE, Translator
+
+TEST = "test"
+MOST_RUNS = 4
+"""Lines of a picture that can be told apart."""
+SHOWN, WORST = 20, 10
+LONG_SENTENCE = 25
+"""Tokens of a sentence whose attention still fits a picture."""
+LENGTHS, RARE = [5, 10, 15, 20], [0, 1, 2]
+NOT_SURE = "not sure"
+
+
+@dataclass
+class Judged:
+    """A run, and what its translator makes of a test split."""
+
+    folder: Path
+    run: Run
+    corpus: Corpus
+    beam: int
+
+    @cached_property
+    def translator(self) -> Translator:
+        """The translator."""
+        return Translator.load(self.folder)
+
+    @cached_property
+    def stored(self) -> dict:
+        """All that the run wrote about itself."""
+        return read_json(self.folder / RUN_FILE)
+
+    @cached_property
+    def history(self) -> pd.DataFrame | None:
+        """The looks at the dev split; a translator that ships has none."""
+        path = self.folder / METRICS_FILE
+        return pd.read_csv(path) if path.exists() else None
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def pairs(self) -> list[SentencePair]:
+        """The test split."""
+        return self.corpus.split(TEST)
+
+    @property
+    def references(self) -> list[str]:
+        """The translations that people made."""
+        return [pair.target for pair in self.pairs]
+
+    @cached_property
+    def scored(self) -> list[tuple[str, float]]:
+        """The translations, each with how sure the translator is."""
+        return self.translator.translate_with_scores([p.source for p in self.pairs], beam=self.beam)
+
+    @property
+    def translations(self) -> list[str]:
+        """The translations."""
+        return [text for text, _ in self.scored]
+
+    @cached_property
+    def scores(self) -> list[Interval]:
+        """The scores of the test split."""
+        return scores_with_intervals(
+            self.translations, self.references, self.translator.target.language
+        )
+
+    @cached_property
+    def failures(self) -> pd.DataFrame:
+        """The sentences, with what may explain their failure."""
+        train = [pair.source for pair in self.corpus.split("train")]
+        counts = count_words(train, self.translator.source.language)
+        found = failure_table(self.translator, self.pairs, self.translations, counts)
+        doubt = doubt_in(self.folder)
+        unsure = [doubt is not None and score < doubt for _, score in self.scored]
+        return found.assign(unsure=[NOT_SURE if each else "" for each in unsure])
+
+
+def write_report(
+    folders: Sequence[Path], path: Path, beam: int = 1, data: Path | None = None
+) -> None:
+    """Write a page on one run, or on several with the same test split.
+
+    Parameters
+    ----------
+    folders
+        What ``transformer-course train --output`` wrote; the first is described in detail.
+    path
+        The page; one that is already there is replaced.
+    beam
+        Hypotheses kept by the search; 1 is greedy.
+    data
+        Folder with the corpus, if it has moved.
+
+    Raises
+    ------
+    CheckpointError
+        If a folder holds no run, or a damaged one.
+    ValueError
+        If the page's name does not end in ``.html``, there are too many runs, a corpus has no test
+        split, or runs have different ones.
+    OSError
+        If a text cannot be read or the page not be written.
+    """
+    check_page(path)
+    if len(folders) > MOST_RUNS:
+        raise ValueError(f"a report compares {MOST_RUNS} runs at most; got {len(folders)}.")
+    judged = [_judged(folder, beam, data) for folder in folders]
+    first = judged[0]
+    for other in judged[1:]:
+        if other.pairs != first.pairs:
+            raise ValueError(
+                f"{other.folder} and {first.folder} have different test splits, so their scores "
+                f"cannot be compared: train both on the same files with the same --test."
+            )
+    source, target = (language_name(t.language) for t in _sides(first.translator))
+    names = " and ".join(each.name for each in judged)
+    write_document(path, f"{source} into {target}: {names}", _parts(judged))
+
+
+def _judged(folder: Path, beam: int, data: Path | None) -> Judged:
+    run = Run.read(folder)
+    run = replace(run, data=data) if data else run
+    return Judged(folder, run, run.load_corpus(), beam)
+
+
+def _sides(translator: Translator) -> tuple:
+    return translator.source, translator.target
+
+
+def _parts(judged: Sequence[Judged]) -> Iterator[str]:
+    first = judged[0]
+    yield from _training(judged)
+    yield from _scores(judged)
+    if len(judged) > 1:
+        yield from _compared(judged)
+    yield from _curves(judged)
+    yield from _where_it_fails(first)
+    yield from _sentences(first)
+    yield from _unseen(first)
+    yield from _one_failure(first)
+    yield from _cost(judged)
+
+
+def _training(judged: Sequence[Judged]) -> Iterator[str]:
+    columns = ("run", "training pairs", "test pairs", "weights", "steps", "seed", "date", "machine")
+    rows = [
+        (
+            each.name,
+            len(each.corpus.split("train")),
+            len(each.pairs),
+            sum(weight.numel() for weight in each.translator.model.parameters()),
+            each.stored.get("result", {}).get("step", "not ended"),
+            each.run.recipe.training.seed,
+            each.stored["date"],
+            each.stored["machine"],
+        )
+        for each in judged
+    ]
+    yield table("What was trained", columns, rows)
+
+
+def _scores(judged: Sequence[Judged]) -> Iterator[str]:
+    yield heading("How good it is")
+    search = "a greedy search" if judged[0].beam == 1 else f"a beam of {judged[0].beam}"
+    yield paragraph(
+        f"On the test split, by {search}. BLEU and chrF go from 0 to 100, more is better; TER "
+        f"counts the edits for 100 words, less is better. Another choice of sentences would "
+        f"move a score by no more than the margin, in 95 of 100 cases."
+    )
+    rows = [
+        (each.name, s.name, f"{s.score:.1f}", _margin(s), s.signature)
+        for each in judged
+        for s in each.scores
+    ]
+    yield table("Scores", ("run", "score", "value", "margin", "signature"), rows)
+
+
+def _margin(score: Interval) -> str:
+    return "" if score.margin is None else f"± {score.margin:.1f}"
+
+
+def _compared(judged: Sequence[Judged]) -> Iterator[str]:
+    first, *others = judged
+    language = first.translator.target.language
+    yield heading("Is the difference more than chance?")
+    if _differ_by_seed(judged):
+        values = [each.scores[0].score for each in judged]
+        yield paragraph(
+            f"These runs differ by their seed alone: BLEU {fmean(values):.1f} on average, with a "
+            f"standard deviation of {stdev(values):.1f}. What another setting gains has to be more."
+        )
+    rows = []
+    for other in others:
+        found = paired_bootstrap(
+            first.translations, other.translations, first.references, language=language
+        )
+        low, high = found["confidence_interval"]
+        interval = f"{low:+.1f} to {high:+.1f}"
+        rows.append(
+            (other.name, f"{found['difference']:+.1f}", interval, f"{found['p_value']:.3f}")
+        )
+    columns = (f"{first.name} beside", "difference in BLEU", "95 % interval", "p")
+    yield table("Paired bootstrap, 1,000 test sets", columns, rows)
+    yield paragraph(
+        "p is how often a difference as large would come from the choice of sentences alone, if "
+        "both were equally good. Another seed moves BLEU too, which this test does not know."
+    )
+
+
+def _differ_by_seed(judged: Sequence[Judged]) -> bool:
+    """Whether runs are the same but for their seeds."""
+    recipes = [
+        replace(each.run.recipe, training=replace(each.run.recipe.training, seed=0))
+        for each in judged
+    ]
+    seeds = {each.run.recipe.training.seed for each in judged}
+    trained = [each.corpus.split("train") for each in judged]
+    alike = all(r == recipes[0] and t == trained[0] for r, t in zip(recipes, trained, strict=True))
+    return alike and len(seeds) == len(judged)
+
+
+def _curves(judged: Sequence[Judged]) -> Iterator[str]:
+    histories = {each.name: each.history for each in judged if each.history is not None}
+    if not histories:
+        return
+    yield heading("How it was learned")
+    if len(histories) > 1:
+        for column in ("dev_loss", "dev_bleu"):
+            yield figure(curve_comparison(histories, column, "The runs beside each other"))
+    else:
+        [history] = histories.values()
+        yield figure(training_curves(history))
+
+
+def _where_it_fails(first: Judged) -> Iterator[str]:
+    yield heading("Where it fails")
+    summaries = {
+        "source words": summary_by(first.failures, "source_words", LENGTHS),
+        "unseen words": summary_by(first.failures, "unseen_words", RARE),
+        "rare words": summary_by(first.failures, "rare_words", RARE),
+    }
+    yield figure(scores_by_bin(summaries))
+    unsure = first.failures.groupby("unsure")["chrf"].agg(["size", "mean"])
+    if NOT_SURE in unsure.index:
+        count, mean = unsure.loc[NOT_SURE]
+        yield paragraph(
+            f"Of {int(count):,} translations it is not sure: their mean log-probability is lower "
+            f"than that of all but 5 % of the dev split. Their mean chrF is {mean:.0f}, that of "
+            f"all sentences {first.failures['chrf'].mean():.0f}."
+        )
+
+
+def _sentences(first: Judged) -> Iterator[str]:
+    yield heading("What it says")
+    chosen = random.Random(0).sample(range(len(first.pairs)), min(SHOWN, len(first.pairs)))
+    drawn = first.failures.iloc[sorted(chosen)]
+    yield _translations(f"{len(drawn)} sentences drawn at random", drawn)
+    worst = first.failures.nsmallest(WORST, "chrf")
+    yield _translations(f"The {len(worst)} worst by chrF", worst)
+
+
+def _translations(caption: str, rows: pd.DataFrame) -> str:
+    columns = ("sentence", "reference", "translation", "chrF", "sure?")
+    cells: list[Sequence[Cell]] = [
+        (row.source, row.reference, row.translation, round(row.chrf), row.unsure)
+        for row in rows.itertuples()
+    ]
+    return table(caption, columns, cells)
+
+
+def _unseen(first: Judged) -> Iterator[str]:
+    language = first.translator.source.language
+    known = count_words((pair.source for pair in first.corpus.split("train")), language)
+    words = [word for pair in first.pairs for word in words_of(pair.source, language)]
+    unseen = unseen_words(words, known)
+    yield heading("Words that training never showed")
+    if not unseen:
+        yield paragraph("The test split has none.")
+        return
+    examples = ", ".join([*dict.fromkeys(unseen)][:SHOWN])
+    yield paragraph(
+        f"{len(unseen):,} of {len(words):,} words of the test split's sources "
+        f"({len(unseen) / len(words):.1%}), such as: {examples}."
+    )
+
+
+def _one_failure(first: Judged) -> Iterator[str]:
+    """Show the attention of the worst sentence that is short enough."""
+    for row in first.failures.sort_values("chrf").itertuples():
+        weights, rows, columns = first.translator.attention_map(row.source, row.translation)
+        if row.translation and max(len(rows), len(columns)) <= LONG_SENTENCE:
+            yield heading("One failure, looked into")
+            yield paragraph(f"{row.source} It says: {row.translation} A person: {row.reference}")
+            mean = weights[-1].mean(dim=0)
+            title = "Where it looked: the mean over the heads of the last layer"
+            yield figure(attention_picture(mean, rows, columns, title))
+            return
+
+
+def _cost(judged: Sequence[Judged]) -> Iterator[str]:
+    yield heading("What it costs, and how to repeat it")
+    rows = [
+        (
+            each.name,
+            f"{each.stored.get('result', {}).get('seconds', 0) / 60:.0f}",
+            f"{(each.folder / MODEL_FILE).stat().st_size / 1e6:.1f}",
+        )
+        for each in judged
+    ]
+    yield table("Cost", ("run", "minutes of training", "megabytes"), rows)
+    yield code("\n".join(each.run.command or "(not recorded)" for each in judged))
