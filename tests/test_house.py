@@ -30,7 +30,7 @@ COLAB = dict(
     for line in (ROOT / "tests" / "hosted" / "preinstalled.txt").read_text().splitlines()
     if "==" in line
 )
-SMALL = {"filelock", "sacrebleu", "sacremoses", "jaxtyping"}
+SMALL = {"filelock", "ftfy", "sacrebleu", "sacremoses", "jaxtyping"}
 
 
 def constraints() -> dict[str, str]:
