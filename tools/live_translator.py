@@ -16,6 +16,7 @@ from transformer_course.publish import (
     translator_scripts,
 )
 from transformer_course.translation import Translator, shipped_checkpoint, toy_checkpoint
+from transformer_course.translation.training.runs import doubt_in
 from transformer_course.translation.translator import shipped_names
 
 MIRRORED = (WEB / "translator.js", WEB / "search.js")
@@ -39,7 +40,9 @@ def data_files() -> dict[str, str]:
     They are scripts, because a page that is opened from a folder may load scripts but read no
     files. The page begins with ``toy.js``.
     """
-    toy = translator_scripts("toy", Translator.load(toy_checkpoint()), toy_examples())
+    toy = translator_scripts(
+        "toy", Translator.load(toy_checkpoint()), toy_examples(), doubt_in(toy_checkpoint())
+    )
     choices, files = [Choice("toy", "English to French, toy language")], {}
     for name in (name for name in ON_REQUEST if name in shipped_names()):
         choice, scripts = _on_request(name)
@@ -49,8 +52,10 @@ def data_files() -> dict[str, str]:
 
 
 def _on_request(name: str) -> tuple[Choice, dict[str, str]]:
-    translator = Translator.load(shipped_checkpoint(name))
-    scripts = translator_scripts(name, translator, caption_examples())
+    folder = shipped_checkpoint(name)
+    scripts = translator_scripts(
+        name, Translator.load(folder), caption_examples(), doubt_in(folder)
+    )
     content = "".join(scripts).encode()
     files = {f"{name}.{number}.js": script for number, script in enumerate(scripts)}
     # A browser that has kept some files of yesterday's book must not mix them with today's.

@@ -136,3 +136,18 @@ def test_a_web_server_is_asked_for_the_page_alone(browser, toy_page):
         page.goto(f"{address}/toy.html")
         page.wait_for_load_state("networkidle")
         assert [url for url in requests if not url.startswith("data:")] == [f"{address}/toy.html"]
+
+
+def test_page_says_when_it_is_not_sure_and_reads_capitals(opens, toy_page):
+    with opens(toy_page) as visit:
+        status, translation = (visit.page.locator(f"#live-{i}") for i in ("status", "translation"))
+        for sentence, sure in (("the king sleeps", True), ("king the the cats not", False)):
+            visit.page.locator("#live-input").fill(sentence)
+            visit.page.get_by_role("button", name="Translate").click()
+            expect(status).to_contain_text("ms a word")
+            said = expect(status)
+            (said.not_to_contain_text if sure else said.to_contain_text)("It is not sure")
+        visit.page.locator("#live-input").fill("THE KING SLEEPS")
+        visit.page.get_by_role("button", name="Translate").click()
+        expect(status).to_contain_text("It reads capitals as small letters.")
+        expect(translation).to_have_text("le roi dort")

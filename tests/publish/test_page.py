@@ -67,7 +67,7 @@ def test_a_page_opens_with_colours_and_choices():
 def test_scripts_bring_a_translator_in_parts(monkeypatch):
     monkeypatch.setattr(page, "PART", 100_000)
     toy = Translator.load(toy_checkpoint())
-    first, *parts = page.translator_scripts("toy", toy, ["the cat"])
+    first, *parts = page.translator_scripts("toy", toy, ["the cat"], -0.5)
     assert len(parts) == 7
     content = values_in(first)['TRANSLATORS["toy"]']
     assert content["examples"] == ["the cat"]
@@ -75,7 +75,7 @@ def test_scripts_bring_a_translator_in_parts(monkeypatch):
         assert len(part) < 1.01 * page.PART
         content["weights"] += values_in(part)['TRANSLATORS["toy"].weights']
     expected = json.loads(json.dumps(checkpoint(toy)))  # tuples become lists
-    assert content == expected | {"examples": ["the cat"]}
+    assert content == expected | {"examples": ["the cat"], "doubt": -0.5}
 
 
 def test_data_cannot_end_the_script():

@@ -18,7 +18,7 @@ from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.publish.document import WEB, check_page
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
-from transformer_course.translation.training.runs import Run, steps_trained
+from transformer_course.translation.training.runs import Run, doubt_in, steps_trained
 from transformer_course.translation.translator import (
     CAPTIONS,
     Translator,
@@ -90,7 +90,9 @@ def write_page(folder: Path, path: Path) -> None:
     source, target = translator.source.language, translator.target.language
     scripts = [
         opening_script([Choice("published")]),
-        *translator_scripts("published", translator, _examples(run.corpus, source)),
+        *translator_scripts(
+            "published", translator, _examples(run.corpus, source), doubt_in(folder)
+        ),
         *(_read(name) for name in SCRIPTS),
     ]
     html = Template(_read("page.html")).substitute(
@@ -116,15 +118,19 @@ def opening_script(choices: Sequence[Choice]) -> str:
     return "".join(f"const {name} = {_json(value)};\n" for name, value in constants.items())
 
 
-def translator_scripts(name: str, translator: Translator, examples: Sequence[str]) -> list[str]:
+def translator_scripts(
+    name: str, translator: Translator, examples: Sequence[str], doubt: float | None = None
+) -> list[str]:
     """Return the scripts that bring a translator and its examples, to be loaded in this order.
+
+    ``doubt`` is the mean log-probability below which the translator is not sure, if it is known.
 
     Raises
     ------
     ValueError
         As :func:`~transformer_course.publish.checkpoint.checkpoint`.
     """
-    content = checkpoint(translator) | {"examples": examples}
+    content = checkpoint(translator) | {"examples": examples, "doubt": doubt}
     weights, content["weights"] = content["weights"], ""
     place = f"TRANSLATORS[{_json(name)}]"
     parts = [weights[start : start + PART] for start in range(0, len(weights), PART)]

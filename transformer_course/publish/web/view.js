@@ -107,9 +107,24 @@
     return `It does not know the ${units} ${unknown.join(", ")}, underlined above, and guesses. `;
   }
 
+  // translation/evaluation/sureness.py: in_small_letters
+  function inSmallLetters(sentence) {
+    const letters = [...sentence].filter((each) => each.toLowerCase() !== each.toUpperCase());
+    if (letters.length < 4 || letters.some((each) => each === each.toLowerCase())) return null;
+    return sentence.charAt(0) + sentence.slice(1).toLowerCase();
+  }
+
+  // How surprising the translator finds its own words, beside what is usual.
+  function doubts() {
+    const small = inSmallLetters(input.value) === null ? "" : "It reads capitals as small letters. ";
+    const { doubt } = checkpoint();
+    const isSure = doubt === null || best.score >= doubt;
+    return small + (isSure ? "" : "It is not sure of this translation. ");
+  }
+
   // Says whether the sentence can be translated, and clears away what belonged to the last one.
   function readSentence() {
-    tokens = translator.source.tokens(input.value);
+    tokens = translator.source.tokens(inSmallLetters(input.value) ?? input.value);
     [steps, best] = [[], null];
     const problem = complaint();
     input.setAttribute("aria-invalid", problem !== "");
@@ -153,7 +168,7 @@
     const spoken = { class: "visually-hidden", lang: language("target").code };
     const sentence = translation.textContent.replace(/\.?$/, ". ");
     const heard = announce ? [element("span", spoken, sentence)] : [];
-    status.replaceChildren(...heard, unknownTokens(), `Computed here, ${speed}${silence()}.`);
+    status.replaceChildren(...heard, unknownTokens(), doubts(), `Computed here, ${speed}${silence()}.`);
   }
 
   const moves = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
