@@ -16,6 +16,7 @@ from transformer_course.examine import (
     adapters,
     assert_healthy,
     examine,
+    reference,
 )
 from transformer_course.examine.experiment import EXPERIMENTS
 
@@ -254,3 +255,31 @@ def test_healthy_subjects_pass_in_somebodys_tests() -> None:
         broken = course()
         WAYS["padding_counted"](broken)
         assert_healthy(broken.subject(), 600)
+
+
+@pytest.mark.parametrize(
+    "around", [([], []), ([], [2]), ([1], [2]), ([1], [])], ids=["bare", "end", "both", "begin"]
+)
+def test_sources_are_framed_as_the_subject_frames_them(around) -> None:
+    """Some put the begin token before a source, some nothing behind it."""
+    made = course()
+
+    def collate(pairs):
+        framed = [(around[0] + source + around[1], target) for source, target in pairs]
+        return reference.collate(framed, made.pad, made.bos, made.eos, made.pad, ([], []))
+
+    made.collate = collate
+    made.source_of = lambda sentences: reference.padded(
+        [around[0] + sentence + around[1] for sentence in sentences], made.pad
+    )
+    found = examine(made.subject(), 120)
+    assert found.healthy, str(found)
+
+
+def test_two_faults_may_be_one_that_is_unknown() -> None:
+    made = course()
+    for way in ("no_causal_mask", "gradients_left"):
+        WAYS[way](made)
+    found = examine(made.subject(), 120)
+    assert {fault.key for fault in found.faults} == {"future_seen", "gradients_left"}
+    assert "that is not known here can look like two" in str(found)

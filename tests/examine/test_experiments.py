@@ -309,7 +309,11 @@ MUST: dict[str, dict[str, str | Break | None]] = {
         "they sum along the sentence": "softmax_over_positions",
         "NaN": nan_scores,
     },
-    "two calls": {"the same": None, "different": "no_dropout_switch"},
+    "two calls": {
+        "the same": None,
+        "different": "no_dropout_switch",
+        "not after other sentences": "memory_kept_by_shape",
+    },
     "dropout": {"on in training": None, "there is none": no_dropout},
     "future": {
         "none": None,

@@ -165,15 +165,20 @@ class Bench:
     def right_batch(self, pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the batch that pairs should become; sources end as the subject's do."""
         s = self.subject
-        return reference.collate(pairs, s.pad, s.bos, s.eos, s.source_pad, self.ends_sources)
+        return reference.collate(pairs, s.pad, s.bos, s.eos, s.source_pad, self.around_sources)
 
     @cached_property
-    def ends_sources(self) -> bool:
-        """Whether the subject puts the end behind a source."""
+    def around_sources(self) -> Pair:
+        """What the subject puts before and behind the words of a source."""
+        usual = [], [self.subject.eos]
         if self.subject.collate is None:
-            return True
-        source = self.collated[0]
-        return bool((source == self.subject.eos).any())
+            return usual
+        [source, *_], (words, _) = self.collated[0].tolist(), self.pairs[0]
+        if (place := place_of(words, source)) is None:
+            return usual
+        while len(source) > place + len(words) and source[-1] == self.subject.source_pad:
+            source.pop()
+        return source[:place], source[place + len(words) :]
 
     @cached_property
     def pairs(self) -> list[Pair]:

@@ -22,11 +22,14 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
 
 
 def collate(
-    pairs: Sequence[Pair], pad: int, bos: int, eos: int, source_pad: int, ends_source: bool = True
+    pairs: Sequence[Pair], pad: int, bos: int, eos: int, source_pad: int, around: Pair | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return source, target in and target out of a batch."""
-    end = [eos] if ends_source else []
-    source = padded([[*source, *end] for source, _ in pairs], source_pad)
+    """Return source, target in and target out of a batch.
+
+    ``around`` is what stands before and behind the words of a source, by default only an end.
+    """
+    before, behind = around or ([], [eos])
+    source = padded([[*before, *source, *behind] for source, _ in pairs], source_pad)
     target_in = padded([[bos, *target] for _, target in pairs], pad)
     # Not by id: in some models the token that the decoder starts with is the padding.
     target_out = padded([[*target, eos] for _, target in pairs], pad)

@@ -24,6 +24,10 @@ from transformer_course.examine.examination import Observations
 from transformer_course.examine.experiment import EXPERIMENTS, Outcome
 from transformer_course.examine.faults import Fault
 
+TOGETHER = (
+    "Together these explain what was seen. Mend the first and examine once more: a single fault "
+    "that is not known here can look like two."
+)
 FORM = 1
 """The version of the JSON; a number that is higher may mean something else."""
 
@@ -147,6 +151,8 @@ def _named(found: Examination) -> Iterator[Part]:
         yield from _picture(fault, found)
         yield _beside_healthy(_shown_by(fault, found), found)
         yield Sentence(fault.change, "What to change")
+    if len(found.faults) > 1:
+        yield Sentence(TOGETHER)
 
 
 def _not_told_apart(found: Examination) -> Iterator[Part]:

@@ -32,11 +32,21 @@ def scores(bench: Bench) -> Outcome:
     "two calls",
     "Do two calls in eval mode return the same?",
     fine="the same",
-    wrong="different",
+    wrong="different | not after other sentences",
 )
 def two_calls(bench: Bench) -> Outcome:
-    """Ask twice."""
-    return Outcome(_if(bench.is_steady, "the same", "different"))
+    """Ask twice, and once more after other sentences of the same shape."""
+    if not bench.is_steady:
+        return Outcome("different")
+    fewer, others = bench.sources[:, :-1], bench.other_source_words(bench.sources)
+    after = []
+    for calls in ((fewer, bench.sources), (fewer, others, bench.sources)):
+        said = [bench.scores(source, bench.targets) for source in calls]
+        after.append(said[-1])
+    moved = bench.effect(*after)
+    return Outcome(
+        _if(moved.max() > EFFECT, "not after other sentences", "the same"), _moved(moved)
+    )
 
 
 @experiment(

@@ -67,6 +67,18 @@ def heads_by_view(patient: Patient) -> None:
         )
 
 
+def keys_by_view(patient: Patient) -> None:
+    """Bring the keys' features before their positions by a view instead of a transpose."""
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        length, width = key.shape[-2:]
+        scores = query @ key.reshape(*key.shape[:-2], width, length) / math.sqrt(width)
+        scores = scores if mask is None else scores.masked_fill(~mask, -1e9)
+        return scores.softmax(dim=-1) @ value
+
+    _everywhere(patient, attend)
+
+
 def heads_joined_by_view(patient: Patient) -> None:
     """Join heads by a view without a transpose."""
 

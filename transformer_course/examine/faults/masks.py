@@ -65,6 +65,19 @@ def does_not_see_itself(patient: Patient) -> None:
     patient.masks["decoder"] = mask
 
 
+def begin_hidden(patient: Patient) -> None:
+    """Hide the begin token from all, as where padding has its id.
+
+    The first position, which is left with nothing, sees everything.
+    """
+
+    def mask(source: Tensor, target: Tensor) -> Tensor:
+        seen = causal(target) & (target != patient.bos)[:, None, :]
+        return (seen | ~seen.any(dim=-1, keepdim=True))[:, None]
+
+    patient.masks["decoder"] = mask
+
+
 def padding_of_source_seen(patient: Patient) -> None:
     """Hide no padding of the source, in the encoder and in cross-attention."""
     _mask_of_source(patient, lambda real: torch.ones_like(real))

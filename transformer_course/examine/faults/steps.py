@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -116,6 +117,25 @@ def optimiser_made_anew(patient: Patient) -> None:
     """Make the optimiser at each step."""
     make_step = patient.make_step
     patient.make_step = lambda: lambda *batch: make_step()(*batch)
+
+
+def weights_drawn_anew(patient: Patient) -> None:
+    """Initialise the weights at each step."""
+    make_step = patient.make_step
+
+    def make() -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+        step = make_step()
+
+        def draw_and_step(*batch: Tensor) -> Tensor:
+            with torch.no_grad():
+                for weight in patient.network.parameters():
+                    if weight.dim() > 1:
+                        weight.normal_(std=float(weight.std()))
+            return step(*batch)
+
+        return draw_and_step
+
+    patient.make_step = make
 
 
 def uphill(patient: Patient) -> None:

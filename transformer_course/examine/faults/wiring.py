@@ -26,8 +26,28 @@ def no_positions(patient: Patient) -> None:
 
 def positions_along_the_batch(patient: Patient) -> None:
     """Give each sentence a position instead of each token."""
-    for side in ("encoder", "decoder"):
-        patient.on_positions(side, lambda add, x: add(x.transpose(0, 1)).transpose(0, 1))
+    source_positions_along_the_batch(patient)
+    patient.on_positions("decoder", lambda add, x: add(x.transpose(0, 1)).transpose(0, 1))
+
+
+def source_positions_along_the_batch(patient: Patient) -> None:
+    """Give each source a position instead of each of its tokens."""
+    patient.on_positions("encoder", lambda add, x: add(x.transpose(0, 1)).transpose(0, 1))
+
+
+def memory_kept_by_shape(patient: Patient) -> None:
+    """Keep the memory in eval mode, and take it for all sources of the same shape."""
+    kept: dict[torch.Size, Tensor] = {}
+
+    def change(memory: Tensor) -> Tensor:
+        if patient.network.training or torch.is_grad_enabled():
+            return memory
+        if memory.shape not in kept:
+            kept.clear()
+            kept[memory.shape] = memory
+        return kept[memory.shape]
+
+    patient.on_memory(change)
 
 
 def source_not_read(patient: Patient) -> None:
