@@ -34,15 +34,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             paths = [Path(folder) / f"text.{language}" for language in LANGUAGES]
             for path, text in zip(paths, (options.source, options.target), strict=True):
-                _write(path, text, pairs)
+                write_repeated(path, text.read_text("utf-8").rstrip("\n").split("\n"), pairs)
             with get_context("spawn").Pool(1) as pool:
                 rows.append({"pairs": pairs} | pool.apply(_measured, (paths,)))
         print(rows[-1], flush=True)
     write_results("first_step", {"texts": rows})
 
 
-def _write(path: Path, text: Path, pairs: int) -> None:
-    lines = text.read_text(encoding="utf-8").rstrip("\n").split("\n")
+def write_repeated(path: Path, lines: list[str], pairs: int) -> None:
+    """Write as many lines as are asked for: these, with a number behind each, again and again."""
     with path.open("w", encoding="utf-8") as file:
         file.writelines(islice(_changed(lines), pairs))
 

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     if options.ways:
         earlier = json.loads(options.trials.read_text(encoding="utf-8"))
-        rows = [r for r in earlier if r["ways"][:1] not in [[w] for w in options.ways]] + rows
+        rows = [r for r in earlier if (r["ways"] or [RIGHT])[0] not in options.ways] + rows
         rows = [row for row in rows if not row["ways"] or row["ways"][0] in WAYS]
     write_text(options.trials, json.dumps(rows, ensure_ascii=False, indent=0))
     _write(rows, options.output)

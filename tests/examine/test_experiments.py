@@ -257,6 +257,10 @@ def beams(change: Callable) -> Break:
     return break_patient
 
 
+def cut_at_the_shortest(rows):
+    return [row[: min(map(len, rows))] for row in rows]
+
+
 def cut_last_word(rows):
     return [row[:-1] for row in rows]
 
@@ -294,6 +298,7 @@ DIFFERENCES = {
     "all sentences alike": first_row_for_all,
     "it does not end": goes_on,
     "it is cut short": cut_last_word,
+    "it is cut where the first one ends": cut_at_the_shortest,
     "it is too short": shorter_and_other,
     "only the first word is right": first_word_only,
     "the sentences are in another order": other_order,

@@ -24,7 +24,7 @@ class MarianTokenizer:
     Parameters
     ----------
     language
-        Two-letter code, such as ``"en"``.
+        Code, such as ``"en"``.
     pieces
         The content of ``source.spm`` or ``target.spm``.
     vocabulary

@@ -42,7 +42,7 @@ def load_marian(folder: str | Path, languages: tuple[str, str] = ("en", "fr")) -
         Holds ``config.json``, ``model.safetensors`` or ``pytorch_model.bin``, ``source.spm``,
         ``target.spm`` and ``vocab.json``.
     languages
-        Two-letter codes of source and target.
+        Codes of source and target.
 
     Raises
     ------

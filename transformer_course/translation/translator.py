@@ -109,7 +109,7 @@ class Translator:
         pairs
             The training split.
         languages
-            Two-letter codes of source and target.
+            Codes of source and target.
         min_frequency
             Words seen less often than this become ``<unk>``.
         seed

@@ -14,7 +14,8 @@ from transformer_course.examine.subject import Pair
 ALMOST = 0.9
 DIFFERENCES = (
     "one word for ever | all sentences alike | it does not end | it is cut short | "
-    "it is too short | only the first word is right | the sentences are in another order"
+    "it is cut where the first one ends | it is too short | only the first word is right | "
+    "the sentences are in another order"
 )
 
 
@@ -113,7 +114,10 @@ def _beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
     if sorted(theirs) == sorted(ours):
         return Outcome("the sentences are in another order", numbers)
     if all(t == o[: len(t)] for t, o in wrong):
-        return Outcome("it is cut short", numbers)
+        first = min(map(len, ours))
+        at_the_first = all(len(t) in (first, first + 1) for t, _ in wrong)
+        word = "it is cut where the first one ends" if at_the_first else "it is cut short"
+        return Outcome(word, numbers)
     verdict = judged(theirs, [((), said) for said in ours])
     if verdict.word not in ("yes", "no"):
         return Outcome(verdict.word, numbers)

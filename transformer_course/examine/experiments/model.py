@@ -35,10 +35,12 @@ def scores(bench: Bench) -> Outcome:
     wrong="different | not after other sentences",
 )
 def two_calls(bench: Bench) -> Outcome:
-    """Ask twice, and once more after other sentences of the same shape."""
+    """Ask twice, and once more after other sentences of the same shape, some of them padded."""
     if not bench.is_steady:
         return Outcome("different")
-    fewer, others = bench.sources[:, :-1], bench.other_source_words(bench.sources)
+    ragged, pad = bench.ragged[0], bench.subject.source_pad
+    fewer = bench.sources[:, :-1]
+    others = torch.where(ragged == pad, pad, bench.other_source_words(ragged))
     after = []
     for calls in ((fewer, bench.sources), (fewer, others, bench.sources)):
         said = [bench.scores(source, bench.targets) for source in calls]

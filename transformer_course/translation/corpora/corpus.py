@@ -24,7 +24,7 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Named splits of sentence pairs in two languages, given by their two-letter codes.
+    """Named splits of sentence pairs in two languages, given by their codes.
 
     ``left_out`` says how many pairs of the text are in none of the splits, by reason.
     """

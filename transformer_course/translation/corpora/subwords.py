@@ -28,7 +28,7 @@ class SubwordTokenizer:
     Parameters
     ----------
     language
-        Two-letter code, such as ``"en"``.
+        Code, such as ``"en"``.
     pieces
         What :func:`learn_subwords` returned.
 

@@ -113,7 +113,7 @@ class WordTokenizer:
     Parameters
     ----------
     language
-        Two-letter code, such as ``"en"``.
+        Code, such as ``"en"``.
     vocabulary
         The words that have an id of their own.
 

@@ -86,7 +86,7 @@ def bleu_tokenized_lowercase(
     translations, references
         Plain text, as a reader would see it.
     language
-        Two-letter code, such as ``"fr"``: languages cut differently at apostrophes and at the
+        Code, such as ``"fr"``: languages cut differently at apostrophes and at the
         full stops of abbreviations. A language without rules of its own gets the general ones.
 
     Raises
@@ -127,7 +127,7 @@ def scores(translations: Sequence[str], references: Sequence[str], language: str
     translations, references
         Plain text, as a reader would see it.
     language
-        Two-letter code of the language of both.
+        Code of the language of both.
 
     Returns
     -------
