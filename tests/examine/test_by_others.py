@@ -1,7 +1,8 @@
 """Models and mistakes of other people, who had read the page for users and not the faults.
 
 Each folder of ``by_others`` is one implementation; ``faults.toml`` has twelve ways in which its
-author broke it, as edits, in the author's words.
+author broke it, as edits, in the author's words. ``names`` are the faults that may be named then,
+which somebody decided who read the author's words; none is asked for, and no other may come.
 """
 
 import sys
@@ -58,3 +59,12 @@ def test_right_model_is_healthy(name: str) -> None:
 def test_broken_model_can_be_made(which: str) -> None:
     name, fault = FAULTS[which]
     assert callable(module_with(name, fault["edits"]).make)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("which", FAULTS)
+def test_no_other_fault_is_named(which: str) -> None:
+    name, fault = FAULTS[which]
+    found = examine(module_with(name, fault["edits"]).make, 600)
+    given = {each.key for each in found.faults} - STOP_EARLY.get(name, set())
+    assert given <= {*fault["names"]}, str(found)

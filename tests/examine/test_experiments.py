@@ -324,6 +324,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
         "none": None,
         "all": "no_causal_mask",
         "the next few": "sees_the_next",
+        "at the first position only": "begin_hidden",
         "some": sees_the_last_token,
     },
     "past": {"all": None, "none": "mask_upside_down", "some": forgets_the_second_token},

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 BATCH, SOURCE, TARGET = 3, 5, 7
 SHAKE = 0.1
-"""By how much weights are moved: as a share of a matrix' own, or of 1 in gains and biases."""
+"""By which share of its own a weight is changed, as a standard deviation."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -250,16 +250,16 @@ class Bench:
     # The network's state
 
     def shake(self) -> None:
-        """Move all weights a little, so that none has a value that hides a fault.
+        """Change all weights by a few hundredths of their own, so that none hides a fault.
 
-        Gains of 1 and biases of 0, with which norms begin, do: a second norm, over other axes than
-        the one before it, changes nothing then. A row of zeros, such as that of padding, stays one.
+        Gains of 1, with which norms begin, do: a second norm, over other axes than the one before
+        it, changes nothing then. What is 0 stays 0, which may be right, or a fault itself.
         """
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for weight in self.network.parameters():
-                noise = SHAKE * torch.randn(weight.shape, generator=generator).to(weight)
-                weight.add_(noise if weight.dim() < 2 else noise * weight)
+                noise = torch.randn(weight.shape, generator=generator).to(weight)
+                weight.mul_(1 + SHAKE * noise)
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:

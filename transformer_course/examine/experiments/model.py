@@ -72,7 +72,7 @@ def dropout(bench: Bench) -> Outcome:
     "future",
     "Which later tokens of the target move the scores at a position?",
     fine="none",
-    wrong="the next few | some | all",
+    wrong="the next few | at the first position only | some | all",
 )
 def future(bench: Bench) -> Outcome:
     """Change one token of the target at a time."""
@@ -84,6 +84,8 @@ def future(bench: Bench) -> Outcome:
         return Outcome("none", numbers)
     if moved.all():
         return Outcome("all", numbers)
+    if not moved[columns > 0].any():
+        return Outcome("at the first position only", numbers)
     ahead = (rows - columns)[moved].max()
     banded = bool((moved == (rows - columns <= ahead)).all())
     return Outcome(_if(banded, "the next few", "some"), numbers)
