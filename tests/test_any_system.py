@@ -55,7 +55,7 @@ from pathlib import Path
 from transformer_course.cli import main
 
 for language, words in (("en", "the chat sleeps"), ("fr", "le chat dort où")):
-    text = "\\r\\n".join([words] * 40)
+    text = "\\r\\n".join(f"{words} {number}" for number in range(40))
     Path(f"text.{language}").write_bytes(text.encode())
 command = "train --corpus files --source text.en --target text.fr --output run --steps 2"
 assert main(command.split()) == 0

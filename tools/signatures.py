@@ -99,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         earlier = json.loads(options.trials.read_text(encoding="utf-8"))
         rows = [r for r in earlier if (r["ways"] or [RIGHT])[0] not in options.ways] + rows
         rows = [row for row in rows if not row["ways"] or row["ways"][0] in WAYS]
-    write_text(options.trials, json.dumps(rows, ensure_ascii=False, indent=0))
+    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+    write_text(options.trials, "[\n" + ",\n".join(lines) + "\n]\n")
     _write(rows, options.output)
 
 
