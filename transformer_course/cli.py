@@ -573,16 +573,19 @@ def _publish(options: argparse.Namespace) -> None:
     from transformer_course import publish
 
     publish.write_page(options.checkpoint, options.page)
-    kilobytes = options.page.stat().st_size / 1e3
-    print(f"{options.page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
+    _say_written(options.page)
 
 
 def _report(options: argparse.Namespace) -> None:
     from transformer_course.publish.report_page import write_report
 
     write_report(options.runs, options.page, options.beam, options.data)
-    kilobytes = options.page.stat().st_size / 1e3
-    print(f"{options.page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
+    _say_written(options.page)
+
+
+def _say_written(page: Path) -> None:
+    kilobytes = page.stat().st_size / 1e3
+    print(f"{page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
 
 
 def _grade(options: argparse.Namespace) -> None:

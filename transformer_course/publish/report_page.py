@@ -1,6 +1,7 @@
 """A report on a training or several: how good the translator is, where it fails, what it costs."""
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -109,11 +110,15 @@ class Judged:
         )
 
     @cached_property
+    def known(self) -> Counter[str]:
+        """How often training showed each source word."""
+        train = (pair.source for pair in self.corpus.split("train"))
+        return count_words(train, self.translator.source.language)
+
+    @cached_property
     def failures(self) -> pd.DataFrame:
         """The sentences, with what may explain their failure."""
-        train = [pair.source for pair in self.corpus.split("train")]
-        counts = count_words(train, self.translator.source.language)
-        found = failure_table(self.translator, self.pairs, self.translations, counts)
+        found = failure_table(self.translator, self.pairs, self.translations, self.known)
         doubt = doubt_in(self.folder)
         unsure = [doubt is not None and score < doubt for _, score in self.scored]
         return found.assign(unsure=[NOT_SURE if each else "" for each in unsure])
@@ -314,9 +319,8 @@ def _translations(caption: str, rows: pd.DataFrame) -> str:
 
 def _unseen(first: Judged) -> Iterator[str]:
     language = first.translator.source.language
-    known = count_words((pair.source for pair in first.corpus.split("train")), language)
     words = [word for pair in first.pairs for word in words_of(pair.source, language)]
-    unseen = unseen_words(words, known)
+    unseen = unseen_words(words, first.known)
     yield heading("Words that training never showed")
     if not unseen:
         yield paragraph("The test split has none.")

@@ -169,4 +169,5 @@ def test_every_kind_says_what_to_do() -> None:
 
 @pytest.mark.parametrize("lines", [[["a"], ["b"]], [["", "x"], ["", "y"]], [["a", "b"], ["", ""]]])
 def test_tiny_texts_are_inspected(lines: Lines, look: Callable[[Lines], Inspection]) -> None:
-    look(lines)
+    inspection = look(lines)
+    assert inspection.pairs == sum(all(pair) for pair in zip(*lines, strict=True))

@@ -70,10 +70,10 @@ def scores_by_pairs() -> list[dict[str, Any]]:
 
 def what_to_expect(pairs: int) -> str:
     """Say what so many sentence pairs may be enough for, from recorded runs on captions."""
-    means: dict[int, float] = {}
+    scores: dict[int, list[float]] = {}
     for run in scores_by_pairs():
-        of_size = [each["bleu"] for each in scores_by_pairs() if each["pairs"] == run["pairs"]]
-        means[run["pairs"]] = fmean(of_size)
+        scores.setdefault(run["pairs"], []).append(run["bleu"])
+    means = {size: fmean(of_size) for size, of_size in scores.items()}
     known = ", ".join(f"{bleu:.0f} with {size:,}" for size, bleu in sorted(means.items()))
     advice = (
         "Expect single words and phrases; more text helps more than any setting."
