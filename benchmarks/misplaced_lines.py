@@ -21,7 +21,7 @@ from benchmarks.results_file import write_results
 from transformer_course.publish.text_page import summary, write_text_page
 from transformer_course.translation.corpora.inspection import inspect_text
 from transformer_course.translation.corpora.languages import language_of
-from transformer_course.translation.corpora.similarity import doubted, words_in
+from transformer_course.translation.corpora.similarity import fit_of, words_in
 from transformer_course.translation.corpora.text_files import read_lines
 
 SHARE = 0.01
@@ -64,10 +64,10 @@ def _with_misplaced(
     moved = list(targets)
     for place, other in zip(chosen, chosen[1:] + chosen[:1], strict=True):
         moved[place] = targets[other]
-    fit, doubt = doubted(sources, moved)
     misplaced = np.zeros(len(moved), dtype=bool)
     misplaced[chosen] = True
-    doubts = fit < doubt
+    doubts = np.zeros(len(moved), dtype=bool)
+    doubts[fit_of(sources, moved).doubted] = True
     return float(doubts[misplaced].mean()), float(doubts[~misplaced].mean())
 
 

@@ -25,6 +25,7 @@ from transformer_course.workspace.update import DEFAULT
 
 # What needs PyTorch is imported where it is used: it takes seconds, which `lab` does not wait for.
 if TYPE_CHECKING:
+    from transformer_course.translation.corpora.corpus import Corpus
     from transformer_course.translation.training.runs import Run
     from transformer_course.translation.training.trainer import MakeLoss, Row, Trainer
 
@@ -142,9 +143,14 @@ def _parser() -> argparse.ArgumentParser:
         dest="start",
         type=_checkpoint,
         metavar="RUN",
-        help="go on with the weights of another run, or of a translator that ships",
+        help="go on with the weights of another run, or of a translator that ships: toy, "
+        "multi30k-en-fr, multi30k-en-de",
     )
-    train.add_argument("--settings", type=Path, help="a file as the command settings prints it")
+    train.add_argument(
+        "--settings",
+        type=Path,
+        help="a file as the command settings prints it, or the name of settings that ship",
+    )
     train.add_argument(
         "--set",
         action="append",
@@ -314,14 +320,23 @@ def _train(options: argparse.Namespace) -> int:
         with sole_training(options.output) if world.is_first else nullcontext():
             _begin(options, trainer)
             if world.is_first:
-                print(f"transformer-course: {_summary(facts)}", file=sys.stderr)
+                print(f"transformer-course: {_summary(facts, corpus)}", file=sys.stderr)
                 run.write(options.output, **facts)
             result = trainer.train()[-1]
             if world.is_first:
                 doubt = doubt_below(trainer.translator, corpus.split("dev"))
                 run.write(options.output, **facts, result=result, doubt_below=doubt)
                 print(f"{options.output}: {json.dumps(result)}")
+                _say_what_is_next(options.output)
     return INTERRUPTED if trainer.stopped else 0
+
+
+def _say_what_is_next(folder: Path) -> None:
+    print(
+        f"transformer-course: to see how good it is: transformer-course report "
+        f"{shlex.quote(str(folder))} report.html",
+        file=sys.stderr,
+    )
 
 
 def _watch(options: argparse.Namespace, trainer: "Trainer") -> Callable[[list["Row"]], None]:
@@ -387,11 +402,15 @@ def _keep_model(options: argparse.Namespace) -> None:
         write_text(options.output / NAME, read(options.model))
 
 
-def _summary(facts: dict[str, Any]) -> str:
+def _summary(facts: dict[str, Any], corpus: "Corpus") -> str:
     """Say in one line what is trained, and how much of the text is not."""
+    held_out = ", ".join(
+        f"{len(pairs):,} for {name}" for name, pairs in corpus.splits.items() if name != "train"
+    )
     left_out = "".join(f"; left out: {count:,} {why}" for why, count in facts["left_out"].items())
     return (
-        f"{facts['train_pairs']:,} sentence pairs, {facts['parameters']:,} parameters, "
+        f"{facts['train_pairs']:,} sentence pairs, held out {held_out}; "
+        f"{facts['parameters']:,} parameters, "
         f"{facts['precision']} on {facts['device']}, {facts['padding_waste']:.1%} of the positions "
         f"are padding{left_out}."
     )
@@ -422,7 +441,7 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     from transformer_course.translation.training.recipes import read_recipe, recipe_for
     from transformer_course.translation.training.runs import Run
 
-    corpus = options.corpus or "toy"
+    corpus = options.corpus or ("files" if options.source or options.target else "toy")
     usual = Run.read(options.start).recipe if options.start else recipe_for(corpus)
     recipe = read_recipe(options.settings, usual) if options.settings else usual
     for text in options.set:

@@ -23,8 +23,8 @@ def test_text_says_what_is_there_and_what_to_mend(run: Run, strange: tuple[Path,
     status, output, error = run("text", *strange)
     assert (status, error) == (0, "")
     assert output.startswith("17 sentence pairs in 18 lines.\ntrain.en: 53 words, ")
-    assert "1 (5.6%) found: a side is blank: lines 17\n    Nothing: training" in output
-    assert "1 (5.6%) found: another script than the rest of the file: lines 18" in output
+    assert "1 (5.6%) found: a side is blank: line 17\n    Nothing: training" in output
+    assert "1 (5.6%) found: another script than the rest of the file: line 18" in output
     assert "reach these BLEU: " in output
     assert "You have 17. Expect single words" in output
     assert "What to mend first: another script" in output

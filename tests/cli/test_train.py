@@ -30,7 +30,8 @@ def test_train_writes_a_checkpoint_and_says_how_it_went(run: Run, tmp_path: Path
     arguments = ["train", "--corpus", "toy", "--steps", "3", "--seed", "7", "--output", folder]
     status, output, error = run(*arguments)
     assert status == 0
-    assert error.startswith("transformer-course: 12 sentence pairs, ")
+    assert error.startswith("transformer-course: 12 sentence pairs, held out 2 for dev, ")
+    assert error.endswith(f"transformer-course report {folder} report.html\n")
     assert "float32 on cpu" in error
     assert names(folder) == FILES
     result = json.loads(output.removeprefix(f"{folder}: "))

@@ -103,7 +103,7 @@ def test_nan_is_an_outcome() -> None:
 @pytest.mark.parametrize("size", [3, 250_000])
 def test_small_and_large_vocabularies(size: int) -> None:
     network = Echo(size, size)
-    found = examine(subject(network, source_vocab=size, target_vocab=size), 5)
+    found = examine(subject(network, source_vocab=size, target_vocab=size), 10)
     assert {"future", "source", "gradients"} <= found.experiments.keys()
     if size == 3:
         assert "too few words" in found.observed.left_out["learning"]

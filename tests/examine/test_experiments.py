@@ -329,6 +329,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     },
     "past": {"all": None, "none": "mask_upside_down", "some": forgets_the_second_token},
     "own token": {"yes": None, "no": "rows_without_anything"},
+    "begin token": {"yes": None, "no": "begin_hidden"},
     "source": {
         "all": None,
         "none": "source_not_read",

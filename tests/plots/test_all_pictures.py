@@ -126,7 +126,6 @@ PICTURES = {
     "sampling_cuts": lambda: plots.sampling_cuts({"a": torch.arange(12.0)}, "abcdefghijkl", 3, 0.8),
     "scaling_curves": lambda: plots.scaling_curves(GROWTH, "length", "cost", "part", "It grows"),
     "schedule_curves": plots.schedule_curves,
-    "attention_picture": lambda: plots.attention_picture(WEIGHTS[0, 0], WORDS, WORDS),
     "sentence_lengths": lambda: plots.sentence_lengths({"English": [3, 4, 9], "French": [4, 5]}),
     "scores_by_bin": lambda: plots.scores_by_bin({"source words": BINS}),
     "soft_look_up": lambda: plots.soft_look_up(

@@ -106,7 +106,7 @@ def luminance(colour):
 
 
 def test_figures_are_legible_on_every_shade():
-    shades = page.shades()
+    shades = document.shades()
     assert (shades[0][0], shades[-1][0]) == ("#440154", "#fde725")  # the ends of viridis
     for pair in shades:
         dark, light = sorted(luminance(colour) for colour in pair)

@@ -20,6 +20,8 @@ T = TypeVar("T")
 BATCH, SOURCE, TARGET = 3, 5, 7
 SHAKE = 0.1
 """By which share of its own a weight is changed, as a standard deviation."""
+LOUD = 0.5
+"""The length that rows of a matrix have at least, on average, where effects are measured."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -131,8 +133,9 @@ class Bench:
 
     @cached_property
     def usual_scores(self) -> Tensor:
-        """What the model says of the usual sentences."""
-        return self.scores(self.sources, self.targets)
+        """What the model says of the usual sentences, aloud."""
+        with self.aloud():
+            return self.scores(self.sources, self.targets)
 
     @cached_property
     def is_steady(self) -> bool:
@@ -260,6 +263,30 @@ class Bench:
             for weight in self.network.parameters():
                 noise = torch.randn(weight.shape, generator=generator).to(weight)
                 weight.mul_(1 + SHAKE * noise)
+
+    @contextlib.contextmanager
+    def aloud(self) -> Iterator[None]:
+        """Enlarge matrices of very small weights for a while, so that effects are above rounding.
+
+        With weights of 0.02, as in many models at their start, what passes two attentions moves the
+        scores by less than a millionth. What depends on what is the same for any weights.
+        """
+        lengths = {
+            weight: float(weight.detach().square().sum(dim=1).mean().sqrt())
+            for weight in self.network.parameters()
+            if weight.dim() == 2
+        }
+        quiet = {weight: length for weight, length in lengths.items() if 0 < length < LOUD}
+        before = {weight: weight.detach().clone() for weight in quiet}
+        with torch.no_grad():
+            for weight, length in quiet.items():
+                weight.mul_(LOUD / length)
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for weight, value in before.items():
+                    weight.copy_(value)
 
     @contextlib.contextmanager
     def untouched(self) -> Iterator[None]:

@@ -164,13 +164,19 @@ Team = tuple[Signature, ...]
 
 
 def _fitting(teams: Iterable[Team], must: Words, words: Words) -> list[Team]:
-    """Return the teams that explain all that they must, of which no other says more."""
+    """Return the teams that explain all that they must.
+
+    A fault beside which another says more is left out. Of two faults each may say what only follows
+    from the other, so no team of two is better than another.
+    """
     found = [
         team
         for team in teams
         if not _says_it_twice(team)
         and all(any(s.explains(name, word) for s in team) for name, word in must.items())
     ]
+    if any(len(team) > 1 for team in found):
+        return found
     said = {team: {name for s in team for name in s.decisive if name in words} for team in found}
     return [team for team in found if not any(said[team] < said[other] for other in found)]
 

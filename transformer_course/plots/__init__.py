@@ -37,7 +37,7 @@ from transformer_course.plots.multi_head_attention import (
     split_and_merge,
     split_without_transpose,
 )
-from transformer_course.plots.own_text import attention_picture, sentence_lengths
+from transformer_course.plots.own_text import sentence_lengths
 from transformer_course.plots.positional_encoding import (
     accuracy_by_length,
     clock_hands,
@@ -81,7 +81,6 @@ __all__ = [
     "alignment_against_gold",
     "attention_flow",
     "attention_heatmap",
-    "attention_picture",
     "batch_endings",
     "batch_rectangles",
     "beam_steps",

@@ -1,14 +1,11 @@
-"""Pictures of one's own text, and of what a translator makes of it."""
+"""Pictures of one's own text."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
-from torch import Tensor
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
-    SEQUENTIAL,
     blank_axes,
     entitle,
     line_styles,
@@ -58,34 +55,3 @@ def sentence_lengths(
         f"{title}. Lines of the share of sentences against their words; half of the sentences have "
         f"at most so many: {medians}.",
     )
-
-
-@matplotlib_theme()
-def attention_picture(
-    weights: Float[Tensor, "target source"],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    title: str = "Where each row looked while it was chosen",
-) -> Picture:
-    """Draw attention weights that stand still, for a page without scripts.
-
-    Parameters
-    ----------
-    weights
-        Weights, 0 to 1: a row for each token of the translation, a column for each of the source.
-    rows, columns
-        The tokens.
-    title
-        What to see.
-    """
-    [axes] = blank_axes(height=140 + 22 * len(rows))
-    image = axes.imshow(weights.numpy(), cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto")
-    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(rows)), rows)
-    axes.grid(visible=False)
-    axes.set(xlabel="source", ylabel="translation")
-    axes.figure.colorbar(image, ax=axes, label="attention weight (0 to 1)")
-    entitle(axes, title)
-    strongest = [columns[place] for place in weights.argmax(dim=-1).tolist()]
-    looks = ", ".join(f"{row} at {column}" for row, column in zip(rows, strongest, strict=True))
-    return Picture(axes.figure, f"{title}. Each token looks most: {looks}.")

@@ -6,14 +6,23 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from string import Template
 
+import matplotlib as mpl
+from jaxtyping import Float
+from matplotlib.colors import to_hex, to_rgb
+from torch import Tensor
+
 from transformer_course import __version__
 from transformer_course.files import write_text
 from transformer_course.plots.renderer import Picture
+from transformer_course.plots.theme import SEQUENTIAL
 
 WEB = Path(__file__).parent / "web"
 """The folder with scripts, styles and HTML, which the course's book uses too."""
 SUFFIXES = (".html", ".htm")
 STYLES = ("page.css", "document.css")
+
+SHADES = 101
+"""Colours of the attention weights 0.00, 0.01 ... 1.00."""
 
 Cell = str | int | float
 
@@ -95,6 +104,11 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) 
 
     head = line("th", columns, ' scope="col"')
     body = "\n".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return _in_a_table(caption, head, body)
+
+
+def _in_a_table(caption: str, head: str, body: str) -> str:
+    """Return a table that a keyboard can scroll."""
     return (
         f'<div class="table" tabindex="0" role="region" aria-label="{html.escape(caption)}">'
         f"<table><caption>{html.escape(caption)}</caption>"
@@ -105,3 +119,45 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) 
 
 def _written(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)
+
+
+def weights_table(
+    caption: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    weights: Float[Tensor, "rows columns"],
+) -> str:
+    """Return attention weights, 0 to 1, as a table with coloured cells.
+
+    A browser writes the tokens of any script, which drawn pictures do not.
+    """
+    colours = shades()
+
+    def cell(weight: float) -> str:
+        colour, figures = colours[round(weight * (SHADES - 1))]
+        style = f"background-color: {colour}; color: {figures}"
+        return f'<td class="weight" style="{style}">{weight:.2f}</td>'
+
+    head = "".join(f'<th scope="col" dir="auto">{html.escape(token)}</th>' for token in columns)
+    body = "\n".join(
+        f'<tr><th scope="row" dir="auto">{html.escape(token)}</th>{"".join(map(cell, row))}</tr>'
+        for token, row in zip(rows, weights.tolist(), strict=True)
+    )
+    return _in_a_table(caption, f"<td></td>{head}", body)
+
+
+def shades() -> list[tuple[str, str]]:
+    """Return the colour of a cell for each weight, and the colour of figures on it.
+
+    On the course's ink or white, figures on the middle shades would fall short of a contrast of
+    4.5 (WCAG AA); black or white always reaches it.
+    """
+    colours = [to_hex(colour) for colour in mpl.colormaps[SEQUENTIAL].resampled(SHADES).colors]
+    return [(colour, _figures_on(colour)) for colour in colours]
+
+
+def _figures_on(colour: str) -> str:
+    # Relative luminance as in WCAG 2; black and white are equally far from 0.179.
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#000000" if luminance > 0.179 else "#ffffff"

@@ -8,14 +8,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.colors import to_hex, to_rgb
-
 from transformer_course import __version__
 from transformer_course.files import write_text
-from transformer_course.plots.theme import SEQUENTIAL
 from transformer_course.publish.checkpoint import checkpoint
-from transformer_course.publish.document import WEB, check_page
+from transformer_course.publish.document import WEB, check_page, shades
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.runs import Run, doubt_in, steps_trained
@@ -38,8 +34,6 @@ STYLES = ("page.css", "translator.css")
 EXAMPLES = 20
 PART = 1_000_000
 """Characters of the weights that a script brings at most, so that a page can show progress."""
-SHADES = 101
-"""Colours of the attention weights 0.00, 0.01 ... 1.00."""
 
 
 @dataclass(frozen=True)
@@ -155,23 +149,6 @@ def _examples(corpus: str, language: str) -> list[str]:
     if corpus == "toy":
         return toy_examples()
     return caption_examples() if (corpus, language) == ("multi30k", "en") else []
-
-
-def shades() -> list[tuple[str, str]]:
-    """Return the colour of a cell for each weight, and the colour of figures on it.
-
-    On the course's ink or white, figures on the middle shades would fall short of a contrast of
-    4.5 (WCAG AA); black or white always reaches it.
-    """
-    colours = [to_hex(colour) for colour in mpl.colormaps[SEQUENTIAL].resampled(SHADES).colors]
-    return [(colour, _figures_on(colour)) for colour in colours]
-
-
-def _figures_on(colour: str) -> str:
-    # Relative luminance as in WCAG 2; black and white are equally far from 0.179.
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
-    luminance = sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
-    return "#000000" if luminance > 0.179 else "#ffffff"
 
 
 def _origin(translator: Translator, run: Run, steps: int | None) -> str:

@@ -11,7 +11,6 @@ from statistics import fmean, stdev
 import pandas as pd
 
 from transformer_course.plots.failures import scores_by_bin
-from transformer_course.plots.own_text import attention_picture
 from transformer_course.plots.training import curve_comparison, training_curves
 from transformer_course.publish.document import (
     Cell,
@@ -21,6 +20,7 @@ from transformer_course.publish.document import (
     heading,
     paragraph,
     table,
+    weights_table,
     write_document,
 )
 from transformer_course.translation.checkpoints import read_json
@@ -48,8 +48,15 @@ MOST_RUNS = 4
 SHOWN, WORST = 20, 10
 LONG_SENTENCE = 25
 """Tokens of a sentence whose attention still fits a picture."""
+RULE_OF_THUMB = (
+    "What does a BLEU mean? The documentation of Google Cloud Translation gives a rule of thumb: "
+    "below 10 almost useless, from 10 the gist is hard to get, from 20 it is clear though the "
+    "grammar is bad, from 30 understandable, from 40 good. It depends on the language and the text "
+    'so much that Post (2018), "A Call for Clarity in Reporting BLEU Scores", compares none '
+    "across test sets. Read the twenty translations below before you believe a figure."
+)
 LENGTHS, RARE = [5, 10, 15, 20], [0, 1, 2]
-NOT_SURE = "not sure"
+NOT_SURE = ", not sure"
 
 
 @dataclass
@@ -119,9 +126,11 @@ class Judged:
     def failures(self) -> pd.DataFrame:
         """The sentences, with what may explain their failure."""
         found = failure_table(self.translator, self.pairs, self.translations, self.known)
+        scores = [score for _, score in self.scored]
         doubt = doubt_in(self.folder)
-        unsure = [doubt is not None and score < doubt for _, score in self.scored]
-        return found.assign(unsure=[NOT_SURE if each else "" for each in unsure])
+        return found.assign(
+            log_probability=scores, unsure=[doubt is not None and s < doubt for s in scores]
+        )
 
 
 def write_report(
@@ -206,6 +215,12 @@ def _training(judged: Sequence[Judged]) -> Iterator[str]:
         for each in judged
     ]
     yield table("What was trained", columns, rows)
+    for each in judged:
+        if each.run.start:
+            yield paragraph(
+                f"{each.name} began with the weights of {each.run.start}. If the text that those "
+                f"were learned from holds sentences of this test split, its scores are too good."
+            )
 
 
 def _scores(judged: Sequence[Judged]) -> Iterator[str]:
@@ -216,6 +231,7 @@ def _scores(judged: Sequence[Judged]) -> Iterator[str]:
         f"counts the edits for 100 words, less is better. Another choice of sentences would "
         f"move a score by no more than the margin, in 95 of 100 cases."
     )
+    yield paragraph(RULE_OF_THUMB)
     rows = [
         (each.name, s.name, f"{s.score:.1f}", _margin(s), s.signature)
         for each in judged
@@ -236,7 +252,8 @@ def _compared(judged: Sequence[Judged]) -> Iterator[str]:
         values = [each.scores[0].score for each in judged]
         yield paragraph(
             f"These runs differ by their seed alone: BLEU {fmean(values):.1f} on average, with a "
-            f"standard deviation of {stdev(values):.1f}. What another setting gains has to be more."
+            f"standard deviation of {stdev(values):.1f}. What another setting gains has to be "
+            f"more. The p below compares these very translators, and proves no seed the better one."
         )
     rows = []
     for other in others:
@@ -289,18 +306,23 @@ def _where_it_fails(first: Judged) -> Iterator[str]:
         "rare words": summary_by(first.failures, "rare_words", RARE),
     }
     yield figure(scores_by_bin(summaries))
-    unsure = first.failures.groupby("unsure")["chrf"].agg(["size", "mean"])
-    if NOT_SURE in unsure.index:
-        count, mean = unsure.loc[NOT_SURE]
+    unsure = first.failures[first.failures["unsure"]]
+    if len(unsure):
         yield paragraph(
-            f"Of {int(count):,} translations it is not sure: their mean log-probability is lower "
-            f"than that of all but 5 % of the dev split. Their mean chrF is {mean:.0f}, that of "
-            f"all sentences {first.failures['chrf'].mean():.0f}."
+            f"{len(unsure):,} of {len(first.failures):,} translations are marked as not sure: the "
+            f"model finds them less likely than all but a twentieth of the dev split's. Sentence "
+            f"by sentence, their chrF is {unsure['chrf'].mean():.0f} on average, that of all "
+            f"{first.failures['chrf'].mean():.0f}. A translation without the mark need not be "
+            f"right: a model that has learned little is as sure of its mistakes."
         )
 
 
 def _sentences(first: Judged) -> Iterator[str]:
     yield heading("What it says")
+    yield paragraph(
+        "The last column is the mean log-probability of a translation's tokens: 0 would be "
+        "certain, -0.7 is an even chance for each token, -2.3 one in ten."
+    )
     chosen = random.Random(0).sample(range(len(first.pairs)), min(SHOWN, len(first.pairs)))
     drawn = first.failures.iloc[sorted(chosen)]
     yield _translations(f"{len(drawn)} sentences drawn at random", drawn)
@@ -309,9 +331,15 @@ def _sentences(first: Judged) -> Iterator[str]:
 
 
 def _translations(caption: str, rows: pd.DataFrame) -> str:
-    columns = ("sentence", "reference", "translation", "chrF", "sure?")
+    columns = ("sentence", "reference", "translation", "chrF", "how sure")
     cells: list[Sequence[Cell]] = [
-        (row.source, row.reference, row.translation, round(row.chrf), row.unsure)
+        (
+            row.source,
+            row.reference,
+            row.translation,
+            round(row.chrf),
+            f"{row.log_probability:.2f}{NOT_SURE if row.unsure else ''}",
+        )
         for row in rows.itertuples()
     ]
     return table(caption, columns, cells)
@@ -339,9 +367,14 @@ def _one_failure(first: Judged) -> Iterator[str]:
         if row.translation and max(len(rows), len(columns)) <= LONG_SENTENCE:
             yield heading("One failure, looked into")
             yield paragraph(f"{row.source} It says: {row.translation} A person: {row.reference}")
+            yield paragraph(
+                "Rows are the tokens it said, columns those it read; ▁ marks the beginning of a "
+                "word, <eos> the end. Look for a word that is cut into pieces, and for what a "
+                "wrong word looked at."
+            )
             mean = weights[-1].mean(dim=0)
             title = "Where it looked: the mean over the heads of the last layer"
-            yield figure(attention_picture(mean, rows, columns, title))
+            yield weights_table(title, rows, columns, mean)
             return
 
 

@@ -17,8 +17,10 @@ from transformer_course.translation.corpora.inspection import Finding, Inspectio
 from transformer_course.translation.corpora.languages import WITHOUT_BLANKS, language_name
 from transformer_course.translation.training.recorded_runs import what_to_expect
 
-SHOWN = 10
-"""Lines of a finding that are shown."""
+SHOWN, ON_A_PAGE = 10, 100
+"""Lines of a finding that the summary and the page show."""
+LEAST = 0.001
+"""A share of the lines that is worth a figure."""
 NOTHING = "Nothing strange was found."
 
 
@@ -52,7 +54,7 @@ def _facts(inspection: Inspection) -> Iterator[str]:
         words = f"{side.counts.total():,} words, {len(side.counts):,} different ones"
         yield (
             f"{side.path.name}: {words}. "
-            f"In every tenth line, {side.unknown:.1%} of the words are in none of the others: a "
+            f"Of the words in a tenth of the lines, {side.unknown:.1%} are in no other line: a "
             f"vocabulary of whole words would not know them, sub-words cut them into pieces."
         )
         if side.language in WITHOUT_BLANKS:
@@ -68,26 +70,34 @@ def _found(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings:
         lines = ", ".join(f"{number:,}" for number in finding.lines[:SHOWN])
         more = " ..." if len(finding.lines) > SHOWN else ""
-        yield f"{_headline(finding, inspection)}: lines {lines}{more}"
+        word = "line" if len(finding.lines) == 1 else "lines"
+        yield f"{_headline(finding, inspection)}: {word} {lines}{more}"
         yield f"    {finding.change}"
 
 
 def _headline(finding: Finding, inspection: Inspection) -> str:
     kind = "doubtful" if finding.doubt else "found"
     share = len(finding.lines) / len(inspection.source.lines)
-    return f"{len(finding.lines):,} ({share:.1%}) {kind}: {finding.name}"
+    of = f" ({share:.1%})" if share >= LEAST else ""
+    return f"{len(finding.lines):,}{of} {kind}: {finding.name}"
 
 
 def _outlook(inspection: Inspection) -> Iterator[str]:
     yield what_to_expect(inspection.pairs)
     if first := _first_to_mend(inspection):
         yield f"What to mend first: {first.name} ({len(first.lines):,} lines). {first.change}"
+    elif any(finding.doubt for finding in inspection.findings):
+        yield "Nothing has to be mended. Doubts are guesses: look at the first ten of each kind."
 
 
 def _first_to_mend(inspection: Inspection) -> Finding | None:
-    """Return what concerns most lines, of what a training does not leave out by itself."""
-    harmful = [each for each in inspection.findings if not each.change.startswith("Nothing")]
-    return max(harmful, key=lambda each: (not each.doubt, len(each.lines)), default=None)
+    """Return what surely concerns most lines, of what a training does not leave out by itself."""
+    harmful = [
+        each
+        for each in inspection.findings
+        if not (each.doubt or each.change.startswith("Nothing"))
+    ]
+    return max(harmful, key=lambda each: len(each.lines), default=None)
 
 
 def _parts(inspection: Inspection) -> Iterator[str]:
@@ -104,7 +114,7 @@ def _parts(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings:
         yield heading(_headline(finding, inspection))
         yield paragraph(finding.change)
-        yield _lines(finding.name, finding.lines[:SHOWN], inspection)
+        yield _lines(finding.name, finding.lines[:ON_A_PAGE], inspection)
     yield heading("Ten pairs drawn at random")
     drawn = random.Random(0).sample(range(1, len(inspection.source.lines) + 1), SHOWN)
     yield _lines("Drawn at random", sorted(drawn), inspection)

@@ -1,6 +1,7 @@
 """Each kind of strange line is found, and right ones are left alone."""
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from transformer_course.translation.corpora.inspection import (
     inspect_text,
     script_of,
 )
-from transformer_course.translation.corpora.similarity import doubted, words_in
+from transformer_course.translation.corpora.similarity import fit_of, moved_blocks, words_in
 from transformer_course.translation.corpora.toy_language import toy_corpus
 
 Lines = list[list[str]]
@@ -118,11 +119,46 @@ def test_lines_that_are_moved_are_doubted(text: Lines) -> None:
         moved = chance.sample(range(len(targets)), 20)
         for place, other in zip(moved, [*moved[1:], moved[0]], strict=True):
             targets[place] = words_in(text[1][other], "fr")
-        fit, doubt = doubted(sources, targets)
-        doubts = {*(fit < doubt).nonzero()[0].tolist()}
+        doubts = {*fit_of(sources, targets).doubted.tolist()}
         found += len(doubts & {*moved})
         assert len(doubts - {*moved}) <= 0.05 * len(targets)
     assert found >= 80
+
+
+@pytest.mark.parametrize("by", [-2, -1, 1, 3])
+def test_moved_lines_are_found_as_a_block(text: Lines, by: int) -> None:
+    sources, targets = ([words_in(line, "en") for line in side] for side in text)
+    assert moved_blocks(fit_of(sources, targets)) == []
+    first, last = 700, 720
+    moved = targets.copy()
+    for place in range(first, last):
+        moved[place + by] = targets[place]
+    [block] = moved_blocks(fit_of(sources, moved))
+    assert block.by == by
+    assert abs(block.first - first) <= 3
+    assert abs(block.last - (last - 1)) <= 3
+
+
+def test_lines_to_take_out_put_the_others_back(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    source, target = text[0].copy(), text[1]
+    target = [*target[:500], "le chat", *target[500:519], *target[520:]]
+    [finding] = [each for each in look([source, target]).findings if "moved" in each.name]
+    assert re.match("moved lines, 50[01] to 5(19|20): .* stands 1 further down", finding.name)
+    assert re.match("Take line 50[01] out of my.fr, and line 52[01] out of my.en", finding.change)
+    del target[500], source[519]
+    assert not any("moved" in each.name for each in look([source, target]).findings)
+
+
+def test_files_that_are_exchanged_are_recognised(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    names = [*found(look(text[::-1]))][:2]
+    assert names == [
+        "my.en looks like French, its name says English",
+        "my.fr looks like English, its name says French",
+    ]
 
 
 def test_unknown_words_are_counted(tmp_path: Path) -> None:
@@ -136,8 +172,9 @@ def test_unknown_words_are_counted(tmp_path: Path) -> None:
 
 
 def test_sides_without_words_are_not_judged() -> None:
-    fit, _ = doubted([["a", "b"], ["a"], ["c"], ["a", "b"]] * 5, [["x", "y"], ["x"], [], ["x"]] * 5)
-    assert [number for number, each in enumerate(fit) if each != each] == [2, 6, 10, 14, 18]
+    sources, targets = [["a", "b"], ["a"], ["c"], ["a", "b"]], [["x", "y"], ["x"], [], ["x"]]
+    fit = fit_of(sources * 5, targets * 5)
+    assert [number for number, each in enumerate(fit.pairs) if each != each] == [2, 6, 10, 14, 18]
 
 
 @pytest.mark.parametrize(

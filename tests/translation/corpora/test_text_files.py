@@ -328,6 +328,17 @@ def test_place_where_two_texts_part_is_found(seed: int, side: int) -> None:
     assert abs(parting(*texts) - (place + 1)) <= 5
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_first_of_several_places_is_found(seed: int) -> None:
+    chance = random.Random(seed)
+    lengths = [chance.randrange(10, 200) for _ in range(600)]
+    texts = [["x" * round(n * chance.uniform(0.9, 1.3)) for n in lengths] for _ in range(2)]
+    places = [chance.randrange(20, 180), chance.randrange(220, 380), chance.randrange(420, 580)]
+    for place in reversed(places):
+        del texts[0][place]
+    assert abs(parting(*texts) - (places[0] + 1)) <= 5
+
+
 def test_unequal_files_are_refused_with_the_place(tmp_path: Path) -> None:
     source = [letter * number for letter in "abc" for number in range(1, 20)]
     paths = write_pair(tmp_path, source, source[:30] + source[31:])

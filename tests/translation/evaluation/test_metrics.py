@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 import sacrebleu
+from sacrebleu.metrics import BLEU
+from sacrebleu.significance import PairedTest
 from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 from transformer_course.translation.evaluation.metrics import (
@@ -228,3 +230,22 @@ def test_scores_come_without_an_interval_where_sacrebleu_has_none() -> None:
     found = scores_with_intervals(wrong, SENTENCES, "en", samples=100)
     assert found[1].margin is None
     assert found[1].score == sacrebleu.corpus_chrf(wrong, [SENTENCES]).score
+
+
+@pytest.mark.parametrize("wrong", [0.43, 0.47, 0.6])
+def test_bootstrap_agrees_with_that_of_sacrebleu(wrong: float) -> None:
+    """It draws other test sets, and where one system is better counts one side of two."""
+    chance = np.random.default_rng(1)
+    wanted = [f"{sentence} and {chance.integers(9)} more" for sentence in SENTENCES * 20]
+    said = [
+        [s.replace("and", "or") if chance.random() < share else s for s in wanted]
+        for share in (0.35, wrong)
+    ]
+    ours = paired_bootstrap(*said, wanted)
+    systems = [("baseline", said[1]), ("system", said[0])]
+    metric = {"bleu": BLEU()}
+    _, theirs = PairedTest(systems, metric, [wanted], test_type="bs", n_samples=1000)()
+    baseline, system = theirs["BLEU"]
+    assert ours["system"] == pytest.approx(system.score, abs=1e-6)
+    assert ours["baseline"] == pytest.approx(baseline.score, abs=1e-6)
+    assert ours["p_value"] == pytest.approx(2 * system.p_value, abs=0.04)

@@ -108,10 +108,11 @@ def _loss(bench: Bench) -> Tensor:
 
 def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
     weights = dict(bench.network.named_parameters())
+    usual = bench.scores(bench.sources, bench.targets)
     with torch.no_grad():
         for name in names:
             weights[name].add_(torch.randn_like(weights[name]) * (weights[name].std() + 0.1))
-    moved = bench.effect(bench.scores(bench.sources, bench.targets), bench.usual_scores)
+    moved = bench.effect(bench.scores(bench.sources, bench.targets), usual)
     return bool(moved.max() > EFFECT)
 
 

@@ -1,5 +1,8 @@
 """What the scores depend on, whatever the weights are."""
 
+import functools
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -8,7 +11,19 @@ from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Benc
 from transformer_course.examine.experiment import Outcome, experiment
 
 
-@experiment(
+def _of_model(name: str, question: str, fine: str, wrong: str) -> Callable:
+    def add(run: Callable[[Bench], Outcome]) -> Callable[[Bench], Outcome]:
+        @functools.wraps(run)
+        def aloud(bench: Bench) -> Outcome:
+            with bench.aloud():
+                return run(bench)
+
+        return experiment(name, question, fine=fine, wrong=wrong)(aloud)
+
+    return add
+
+
+@_of_model(
     "scores",
     "What does the model return: logits, log-probabilities or probabilities?",
     fine="logits | log-probabilities",
@@ -28,7 +43,7 @@ def scores(bench: Bench) -> Outcome:
     return Outcome(bench.kind, numbers)
 
 
-@experiment(
+@_of_model(
     "two calls",
     "Do two calls in eval mode return the same?",
     fine="the same",
@@ -46,12 +61,24 @@ def two_calls(bench: Bench) -> Outcome:
         said = [bench.scores(source, bench.targets) for source in calls]
         after.append(said[-1])
     moved = bench.effect(*after)
+    if moved.max() <= EFFECT and other_sentences(bench).word == "no":
+        moved = _effect_of_padding_before(bench)
     return Outcome(
         _if(moved.max() > EFFECT, "not after other sentences", "the same"), _moved(moved)
     )
 
 
-@experiment(
+def _effect_of_padding_before(bench: Bench) -> Tensor:
+    """Give long sources alone, then together after padded ones, the first of their shape."""
+    longer = torch.cat([bench.sources, bench.sources[:, :2]], dim=1)
+    padded = longer.clone()
+    padded[:, SOURCE:] = bench.subject.source_pad
+    alone = [bench.scores(longer[[row]], bench.targets[[row]]) for row in range(BATCH)]
+    bench.scores(padded, bench.targets)
+    return bench.effect(bench.scores(longer, bench.targets), torch.cat(alone))
+
+
+@_of_model(
     "dropout",
     "Is dropout on in train mode?",
     fine="on in training | there is none",
@@ -68,7 +95,7 @@ def dropout(bench: Bench) -> Outcome:
     return Outcome(_if(moved.max() > EFFECT, "on in training", "there is none"), _moved(moved))
 
 
-@experiment(
+@_of_model(
     "future",
     "Which later tokens of the target move the scores at a position?",
     fine="none",
@@ -91,7 +118,7 @@ def future(bench: Bench) -> Outcome:
     return Outcome(_if(banded, "the next few", "some"), numbers)
 
 
-@experiment(
+@_of_model(
     "past",
     "Which earlier tokens of the target move the scores at a position?",
     fine="all",
@@ -104,7 +131,7 @@ def past(bench: Bench) -> Outcome:
     return _how_many(effects[rows, columns] > EFFECT, {"effects": effects.tolist()})
 
 
-@experiment(
+@_of_model(
     "own token",
     "Does the token at a position move the scores there?",
     fine="yes",
@@ -116,7 +143,34 @@ def own_token(bench: Bench) -> Outcome:
     return Outcome(_if((effects > EFFECT).all(), "yes", "no"), {"effects": effects.tolist()})
 
 
-@experiment(
+@_of_model(
+    "begin token",
+    "Is the begin token read at the positions behind it?",
+    fine="yes",
+    wrong="no",
+)
+def begin_token(bench: Bench) -> Outcome:
+    """Change its vector, the row of the target's tables; its own score may move with that."""
+    vocab, begin = bench.subject.target_vocab, bench.subject.bos
+    tables = [each for each in bench.network.parameters() if each.dim() == 2 and len(each) == vocab]
+    others = [token for token in range(vocab) if token != begin]
+
+    def said() -> Tensor:
+        scores = bench.scores(bench.sources, bench.targets)[..., others]
+        return scores - scores.mean(dim=-1, keepdim=True)
+
+    usual = said()
+    with bench.untouched(), torch.no_grad():
+        for table in tables:
+            table[begin] += table.std() * torch.randn(table.shape[1]).to(table)
+        moved = bench.effect(said(), usual)
+    if moved[:, 0].max() <= EFFECT:
+        raise NotExamined("no parameter of the network holds the vector of the begin token")
+    behind = moved[:, 1:]
+    return Outcome(_if(behind.max() > EFFECT, "yes", "no"), _moved(behind))
+
+
+@_of_model(
     "source",
     "Which tokens of the source move the scores?",
     fine="all",
@@ -135,7 +189,7 @@ def source(bench: Bench) -> Outcome:
     return Outcome(words.get(tuple(read), "some"), {"effects": effects.tolist()})
 
 
-@experiment(
+@_of_model(
     "padded source",
     "Do the words of a source move the scores where padding is behind them?",
     fine="yes",
@@ -167,7 +221,7 @@ def effect_of_source_tokens(bench: Bench) -> Tensor:
     return torch.cat([bench.effect(bench.scores(row[None], target), usual) for row in changed])
 
 
-@experiment(
+@_of_model(
     "source padding",
     "Does padding behind a source move the scores?",
     fine="no",
@@ -179,7 +233,7 @@ def source_padding(bench: Bench) -> Outcome:
     return _unmoved(bench, bench.scores(padded, bench.targets))
 
 
-@experiment(
+@_of_model(
     "target padding",
     "Does padding behind a target move the scores of its tokens?",
     fine="no",
@@ -191,7 +245,7 @@ def target_padding(bench: Bench) -> Outcome:
     return _unmoved(bench, bench.scores(bench.sources, padded)[:, :TARGET])
 
 
-@experiment(
+@_of_model(
     "other sentences",
     "Do the other sentences of a batch move the scores of one?",
     fine="no",
@@ -206,7 +260,7 @@ def other_sentences(bench: Bench) -> Outcome:
     return Outcome(_if(effect.max() > EFFECT, "yes", "no"), _moved(effect))
 
 
-@experiment(
+@_of_model(
     "positions",
     "Can the model tell where in a sentence a word stands?",
     fine="in both | relative",
@@ -252,7 +306,7 @@ def _effect_of_place_in_target(bench: Bench) -> float:
     return float(bench.effect(said[:, 1:], said[:, :-1]).max())
 
 
-@experiment(
+@_of_model(
     "one word",
     "Does the model work for one sentence of one word?",
     fine="yes",
@@ -267,7 +321,7 @@ def one_word(bench: Bench) -> Outcome:
     return Outcome(_if(said.isfinite().all(), "yes", "no"))
 
 
-@experiment(
+@_of_model(
     "length",
     "Does the model take sentences of a hundred tokens?",
     fine="yes | no",
@@ -284,7 +338,7 @@ def length(bench: Bench) -> Outcome:
     return Outcome("yes")
 
 
-@experiment(
+@_of_model(
     "empty source",
     "Where do scores become NaN if one source of a batch is nothing but padding?",
     fine="nowhere | in that sentence | it raises an error",

@@ -283,7 +283,7 @@ def _reached(bench: Bench) -> set[int]:
 )
 def old_gradients(bench: Bench) -> Outcome:
     """Leave a gradient of our own before a step, then its opposite; compare what is there after."""
-    moved = bench.once(_three_steps).moved
+    moved = [weight for weight in bench.once(_three_steps).moved if weight.requires_grad]
     if not moved:
         raise NotExamined("no weight moves")
     weight = max(moved, key=Tensor.numel)

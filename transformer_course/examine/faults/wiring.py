@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.patient import NoSuchOrgan, Patient
+from transformer_course.examine.patient import Mask, NoSuchOrgan, Patient
 
 
 def no_positions_in_decoder(patient: Patient) -> None:
@@ -48,6 +48,24 @@ def memory_kept_by_shape(patient: Patient) -> None:
         return kept[memory.shape]
 
     patient.on_memory(change)
+
+
+def mask_kept_by_shape(patient: Patient) -> None:
+    """Keep the masks of the source, and take them for all sources of the same shape."""
+    kept: dict[tuple[str, torch.Size], Tensor] = {}
+
+    def keeping(kind: str) -> Mask:
+        right = patient.masks[kind]
+
+        def mask(source: Tensor, target: Tensor) -> Tensor:
+            if (kind, source.shape) not in kept:
+                kept[kind, source.shape] = right(source, target)
+            return kept[kind, source.shape]
+
+        return mask
+
+    for kind in ("encoder", "cross"):
+        patient.masks[kind] = keeping(kind)
 
 
 def source_not_read(patient: Patient) -> None:

@@ -12,8 +12,19 @@ from pathlib import Path
 import ftfy.badness
 import numpy as np
 
-from transformer_course.translation.corpora.languages import language_of
-from transformer_course.translation.corpora.similarity import Words, doubted, words_in
+from transformer_course.translation.corpora.languages import (
+    language_name,
+    language_of,
+    language_seen,
+)
+from transformer_course.translation.corpora.similarity import (
+    Block,
+    Fit,
+    Words,
+    fit_of,
+    moved_blocks,
+    words_in,
+)
 from transformer_course.translation.corpora.text_files import read_lines
 
 LONG = 100
@@ -132,11 +143,27 @@ def inspect_text(source: Path, target: Path) -> Inspection:
             (source, target), languages, read_lines(source, target), strict=True
         )
     ]
-    found = [
+    found = [*filter(None, map(_other_language, sides))]
+    found += [
         Finding(kind.name, kind.change, [number + 1 for number in kind.find(*sides)], kind.doubt)
         for kind in KINDS
     ]
+    fit = fit_of(*(side.words for side in sides))
+    blocks = moved_blocks(fit)
+    found += [_moved(block, *sides) for block in blocks] + [_unfit(fit, blocks)]
     return Inspection(*sides, [finding for finding in found if finding.lines])
+
+
+def _other_language(side: Side) -> Finding | None:
+    if (seen := language_seen(side.counts, side.language)) == side.language:
+        return None
+    return Finding(
+        f"{side.path.name} looks like {language_name(seen)}, its name says "
+        f"{language_name(side.language)}",
+        "Give the file the name of its language; look whether the two files are exchanged.",
+        [*range(1, len(side.lines) + 1)],
+        doubt=False,
+    )
 
 
 # What is looked for: each function returns the numbers of lines, from 0
@@ -249,9 +276,34 @@ def _other_lengths(source: Side, target: Side) -> list[int]:
     return _worst(distance, distance > FAR)
 
 
-def _unfit(source: Side, target: Side) -> list[int]:
-    fit, doubt = doubted(source.words, target.words)
-    return _worst(-fit, fit < doubt)
+def _moved(block: Block, source: Side, target: Side) -> Finding:
+    """Say which lines are moved, and which to take out so that they are no longer."""
+    longer, shorter = (target, source) if block.by > 0 else (source, target)
+    by, number = abs(block.by), block.last - block.first + 1
+    first = block.first - max(0, -block.by)  # where the longer one has lines that belong to none
+    lines = [block.first + 1 + place for place in range(number)]
+    return Finding(
+        f"moved lines, {lines[0]:,} to {lines[-1]:,}: the translation of each stands "
+        f"{by} further {'down' if block.by > 0 else 'up'}",
+        f"Take {_from(first, by)} out of {longer.path.name}, and {_from(first + number, by)} out "
+        f"of {shorter.path.name}. Look at both places first: it may be a line earlier or later.",
+        lines,
+        doubt=False,
+    )
+
+
+def _from(first: int, number: int) -> str:
+    return f"line {first + 1:,}" if number == 1 else f"lines {first + 1:,} to {first + number:,}"
+
+
+def _unfit(fit: Fit, blocks: Sequence[Block]) -> Finding:
+    moved = {line for block in blocks for line in range(block.first, block.last + 1)}
+    return Finding(
+        "words that elsewhere do not go together",
+        "Look at some: rare words and free translations may stay, what is no translation may not.",
+        [line + 1 for line in fit.doubted.tolist() if line not in moved],
+        doubt=True,
+    )
 
 
 def _worst(badness: np.ndarray, chosen: np.ndarray) -> list[int]:
@@ -312,12 +364,6 @@ KINDS = (
         "a side much longer than the other, for these languages",
         _other_lengths,
         "Look at some: a part may be missing on one side, or the lines may be moved.",
-        doubt=True,
-    ),
-    Kind(
-        "words that elsewhere do not go together",
-        _unfit,
-        "Look at some: if the lines are moved, move them back; free translations may stay.",
         doubt=True,
     ),
 )

@@ -1,6 +1,9 @@
 """Languages by their codes."""
 
 import re
+import tomllib
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from babel import Locale
@@ -9,6 +12,9 @@ CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 NO_CODES = ("txt", "csv", "tsv", "zip", "bz", "xz")  # though "txt" is a language of Indonesia
 WITHOUT_BLANKS = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")
 """Languages that set no blanks between words."""
+FUNCTION_WORDS = Path(__file__).with_name("function_words.toml")
+OFTEN, TIMES = 0.1, 2.0
+"""Share of function words in a text of a language, and how many times another's it has to be."""
 
 
 def language_of(path: Path) -> str:
@@ -33,3 +39,21 @@ def language_of(path: Path) -> str:
 def language_name(code: str) -> str:
     """Return the English name of a language, or its code where it has none (CLDR's names)."""
     return Locale("en").languages.get(code, code)
+
+
+def language_seen(counts: Counter[str], named: str) -> str:
+    """Return the language that a text seems to be in, from its words in small letters.
+
+    That is the one named, unless function words of another one are clearly more frequent.
+    """
+    words, total = _function_words(), max(1, counts.total())
+    shares = {code: sum(counts[word] for word in each) / total for code, each in words.items()}
+    likely = max(shares, key=lambda code: shares[code])
+    clear = shares[likely] > OFTEN and shares[likely] > TIMES * shares.get(named, 1.0)
+    return likely if clear else named
+
+
+@cache
+def _function_words() -> dict[str, list[str]]:
+    content = tomllib.loads(FUNCTION_WORDS.read_text(encoding="utf-8"))
+    return {code: words.split() for code, words in content.items()}

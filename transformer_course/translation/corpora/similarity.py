@@ -7,9 +7,11 @@ often words of the two sides meet, whose singular vectors are found by the metho
 Martinsson and Tropp (2011), "Finding Structure with Randomness".
 """
 
+import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -34,6 +36,11 @@ SHIFTS = (1, 7, 31)
 CHANCE = 0.9
 """A pair is doubted if of pairs that do not belong together not even a tenth fit better."""
 
+NEAR = (-3, -2, -1, 1, 2, 3)
+"""By how many lines a block of one text may be moved against the other."""
+FEWEST_MOVED, GAINED = 4, 2.0
+"""Lines of a block that is moved, and by how much they fit better then, all together."""
+
 Words = list[str]
 
 
@@ -43,37 +50,90 @@ def words_in(text: str, language: str) -> Words:
     return [*chain(*words)] if language in WITHOUT_BLANKS else words
 
 
-def doubted(
-    sources: Sequence[Words], targets: Sequence[Words]
-) -> tuple[Float[np.ndarray, "pairs"], float]:
-    """Return how well the sides of each pair fit, and below which figure a pair is in doubt.
+@dataclass(frozen=True)
+class Fit:
+    """How well the sides of pairs fit.
 
-    Parameters
+    Attributes
     ----------
-    sources, targets
-        The words of each side of each pair.
-
-    Returns
-    -------
-    fit
+    pairs
         For each pair a cosine, -1 to 1; NaN where a side has no word that other pairs have, and for
         all of very few pairs.
     doubt
-        Of pairs that were put together at random, nine tenths fit less well.
+        What is below is in doubt: of pairs put together at random nine tenths fit less well.
+    moved
+        For some numbers n, how well each source fits the target n lines further down.
     """
-    fit, by_chance = np.full(len(sources), np.nan), []
+
+    pairs: Float[np.ndarray, "pairs"]
+    doubt: float
+    moved: dict[int, Float[np.ndarray, "pairs"]]
+
+    @property
+    def doubted(self) -> np.ndarray:
+        """The pairs in doubt, the one that fits worst first, counted from 0."""
+        worst = np.argsort(self.pairs)
+        return worst[self.pairs[worst] < self.doubt]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Sources ``first`` to ``last``, from 0, that fit the targets ``by`` lines further down."""
+
+    first: int
+    last: int
+    by: int
+
+
+def fit_of(sources: Sequence[Words], targets: Sequence[Words]) -> Fit:
+    """Return how well the words of the two sides of each pair fit."""
+    nowhere = np.full(len(sources), np.nan)
+    fit, by_chance, moved = nowhere.copy(), [], {by: nowhere.copy() for by in NEAR}
     x, y = _weights(sources), _weights(targets)
     if len(sources) < FEWEST or not (x.shape[1] and y.shape[1]):
-        return fit, -1.0
+        return Fit(fit, -1.0, moved)
     fold = torch.arange(len(sources)) % FOLDS
     for number in range(FOLDS):
         learned = (fold != number).float()[:, None]
         a, b = _projected(x, y, learned)
-        there = (fold == number) & (a.abs().sum(1) > 0) & (b.abs().sum(1) > 0)
-        a, b = a[there] - a.mean(0), b[there] - b.mean(0)
-        fit[there.numpy()] = _cosine(a, b)
-        by_chance += [_cosine(a, b.roll(shift, 0)) for shift in SHIFTS]
-    return fit, float(np.quantile(np.concatenate(by_chance), CHANCE))
+        known_a, known_b = (side.abs().sum(1) > 0 for side in (a, b))
+        a, b = a - a.mean(0), b - b.mean(0)
+        for by, found in {0: fit, **moved}.items():
+            there = (fold == number) & known_a & known_b.roll(-by)
+            found[there.numpy()] = _cosine(a[there], b.roll(-by, 0)[there])
+        there = (fold == number) & known_a & known_b
+        by_chance += [_cosine(a[there], b[there].roll(shift, 0)) for shift in SHIFTS]
+    for by, found in moved.items():  # what was rolled round the ends
+        found[: max(0, -by)] = found[len(found) - max(0, by) :] = np.nan
+    return Fit(fit, float(np.quantile(np.concatenate(by_chance), CHANCE)), moved)
+
+
+def moved_blocks(fit: Fit) -> list[Block]:
+    """Return blocks of lines that fit much better beside targets further up or down."""
+    found: dict[Block, float] = {}
+    for by, there in fit.moved.items():
+        found |= _rises(np.nan_to_num(there - fit.pairs), by)
+    best: list[Block] = []
+    for block in sorted(found, key=lambda each: -found[each]):
+        if all(block.last < other.first or other.last < block.first for other in best):
+            best.append(block)
+    return sorted(best, key=lambda block: block.first)
+
+
+def _rises(gains: Float[np.ndarray, "pairs"], by: int) -> Iterator[tuple[Block, float]]:
+    """Yield where the sum of gains, which never falls below 0, rises high; with how high."""
+    total = highest = 0.0
+    first = last = 0
+    for line, gain in enumerate([*gains, -math.inf]):
+        if total == 0:
+            first = line
+        total = max(0.0, total + gain)
+        if total > highest:
+            highest, last = total, line
+        elif total < highest - GAINED or total == 0:
+            if highest > GAINED and last - first + 1 >= FEWEST_MOVED:
+                yield Block(first, last, by), highest
+            total = highest = 0.0
 
 
 def _cosine(a: Tensor, b: Tensor) -> Float[np.ndarray, "pairs"]:

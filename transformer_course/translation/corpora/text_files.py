@@ -18,6 +18,8 @@ from transformer_course.translation.corpora.languages import language_of
 from transformer_course.translation.corpora.splits import REPEATED, complete
 
 BLANK = "a side is blank"
+PLACES = 10
+"""Lines too many up to which each may stand at a place of its own."""
 TOO_LONG = 2000
 """Characters of a side above which a pair of one's own text is left out: no sentence is so long."""
 GZIP, NUL = b"\x1f\x8b", "\0"
@@ -191,18 +193,27 @@ def unequal(source: str, target: str, source_lines: int, target_lines: int) -> s
 def parting(sources: Sequence[str], targets: Sequence[str]) -> int:
     """Return the line from which one of two texts has lines too many, as their lengths tell.
 
-    Behind the place that is found, lines fit best if as many are passed over in the longer text as
-    it has more.
+    Of all ways to pass over that many lines of the longer text, at a few places, the one is taken
+    in which the lengths of the others fit best; its first place is returned.
     """
     lengths = [np.log1p([len(line) for line in lines]) for lines in (sources, targets)]
     longer, shorter = sorted(lengths, key=len, reverse=True)
-    offset = len(longer) - len(shorter)
-    usual = longer.mean() - shorter.mean()
-    misfit = [abs(longer[k : k + len(shorter)] - shorter - usual) for k in (0, offset)]
-    # At place p: lines before it as they stand, lines from it on passed over.
-    before = np.concatenate([[0], np.cumsum(misfit[0])])
-    behind = np.concatenate([np.cumsum(misfit[1][::-1])[::-1], [0]])
-    return int(np.argmin(before + behind)) + 1
+    more, usual = len(longer) - len(shorter), longer.mean() - shorter.mean()
+    passed = [*range(more + 1)] if more <= PLACES else [0, more]
+    first = np.arange(len(shorter) + 1)  # with nothing passed over yet, the place is still to come
+    for step, over in enumerate(passed):
+        misfit = abs(longer[over : over + len(shorter)] - shorter - usual)
+        until = np.concatenate([[0], np.cumsum(misfit)])
+        if step == 0:
+            best = until
+            continue
+        # The best line to begin to pass over as many, of all up to each line.
+        gain = best - until
+        begins = np.maximum.accumulate(
+            np.where(gain <= np.minimum.accumulate(gain), np.arange(len(gain)), 0)
+        )
+        best, first = until + gain[begins], first[begins]
+    return int(first[-1]) + 1
 
 
 def files_corpus(

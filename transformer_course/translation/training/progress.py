@@ -24,7 +24,7 @@ def reporting(trainer: Trainer, say: Callable[[str], None]) -> Callable[[list[Ro
 
     def report(history: list[Row]) -> None:
         translations = trainer.translator.translate(sources)
-        said = f"{sources[0][:SHOWN]!r} is now {translations[0][:SHOWN]!r}."
+        said = f"{_beginning(sources[0])!r} is now {_beginning(translations[0])!r}."
         say(f"{line(history, trainer.progress, steps)}; {said}")
         warmed_up = trainer.progress > 2 * trainer.settings.warmup
         found = advice(history, trainer.model.config.target_vocab) if warmed_up else {}
@@ -35,6 +35,10 @@ def reporting(trainer: Trainer, say: Callable[[str], None]) -> Callable[[list[Ro
         advised.update(found)
 
     return report
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN].rpartition(' ')[0]} ..."
 
 
 ALIKE = (

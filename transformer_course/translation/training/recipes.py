@@ -35,7 +35,7 @@ def recipe_names() -> list[str]:
 
 
 def read_recipe(path: Path, recipe: Recipe) -> Recipe:
-    """Read a file of settings; what it does not say is as in ``recipe``.
+    """Read a file of settings, or those that ship under a name; the rest is as in ``recipe``.
 
     A line ``like = "NAME"`` at its head takes the recipe of that name for this.
 
@@ -46,6 +46,8 @@ def read_recipe(path: Path, recipe: Recipe) -> Recipe:
     ValueError
         If it is no TOML, there is no such setting, or it cannot have the value.
     """
+    if not path.exists() and str(path) in recipe_names():
+        path = FOLDER / f"{path}.toml"
     settings = read_settings(path)
     try:
         if LIKE in settings:
