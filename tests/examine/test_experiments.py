@@ -4,14 +4,16 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tools.patients import course
 from tools.signatures import WAYS
 from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import EXPERIMENTS
 from transformer_course.examine.experiments.learning import judged
+from transformer_course.examine.faults.batches import to_the_right
 from transformer_course.examine.patient import Patient
+from transformer_course.examine.subject import Pair
 
 Break = Callable[[Patient], None]
 
@@ -305,6 +307,21 @@ DIFFERENCES = {
     "in another way": backwards,
 }
 
+
+def sources_padded_in_front(patient: Patient) -> None:
+    """Pad sources in front, and have a model for which that is the same as behind."""
+    collate, scores = patient.collate, patient.scores
+
+    def in_front(pairs: list[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        source, target_in, target_out = collate(pairs)
+        return to_the_right(source, patient.pad), target_in, target_out
+
+    def behind(source: Tensor, target: Tensor) -> Tensor:
+        return scores(to_the_right(source.flip(1), patient.pad).flip(1), target)
+
+    patient.collate, patient.scores = in_front, behind
+
+
 MUST: dict[str, dict[str, str | Break | None]] = {
     "scores": {
         "logits": None,
@@ -394,6 +411,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     },
     "padding": {
         "at the end": None,
+        "at the front of the source, unseen": sources_padded_in_front,
         "at the front": "padded_at_the_front",
         "before the end token": "end_after_the_padding",
         "it has another id": "padded_with_another_id",
@@ -553,6 +571,22 @@ def test_short_tables_are_found() -> None:
 def test_sentences_that_are_alike_are_said_to_be() -> None:
     pairs = [([4], [5, 6, 7]), ([5], [8, 9, 10])]
     assert judged([[5, 6, 7], [5, 6, 7]], pairs).word == "all sentences alike"
+
+
+def test_step_that_keeps_its_gradients_elsewhere_leaves_none() -> None:
+    patient = patient_with(None)
+
+    def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
+        weights = [*patient.network.parameters()]
+        loss = patient.loss(patient.scores(source, target_in), target_out)
+        with torch.no_grad():
+            gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight -= 0.1 * gradient
+        return loss.detach()
+
+    patient.make_step = lambda: step
+    assert outcome("old gradients", patient) == "yes"
 
 
 def test_positions_are_not_asked_for_where_the_source_is_not_read() -> None:

@@ -4,7 +4,7 @@ import re
 import pytest
 
 from transformer_course import __version__
-from transformer_course.publish import page
+from transformer_course.publish import document, page
 from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 

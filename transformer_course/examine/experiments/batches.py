@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
+import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.examine.bench import Bench, NotExamined, place_of
+from transformer_course.examine.bench import EFFECT, Bench, NotExamined, place_of
 from transformer_course.examine.experiment import Outcome, experiment
 
 LONG = 60
@@ -101,7 +102,7 @@ def texts(bench: Bench) -> Outcome:
 @_of_batches(
     "padding",
     "Where is the padding of the shorter sentence?",
-    fine="at the end",
+    fine="at the end | at the front of the source, unseen",
     wrong="at the front | before the end token | it has another id | there is none",
 )
 def padding(bench: Bench) -> Outcome:
@@ -112,6 +113,9 @@ def padding(bench: Bench) -> Outcome:
     if all((ids[:, -1] == pad).any() for ids, pad in sides):
         return Outcome("at the end", numbers)
     if any((ids[:, 0] == pad).any() for ids, pad in sides):
+        ends = (target_out[:, -1] == bench.subject.pad).any()
+        if ends and _is_unseen_in_front(bench):
+            return Outcome("at the front of the source, unseen", numbers)
         return Outcome("at the front", numbers)
     before_the_end = (target_out[:, -1] == bench.subject.eos) & (
         target_out[:, -2] == bench.subject.pad
@@ -121,6 +125,14 @@ def padding(bench: Bench) -> Outcome:
     longest = max(len(source) for source, _ in bench.pairs)
     padded = source.shape[1] >= longest
     return Outcome("it has another id" if padded else "there is none", numbers)
+
+
+def _is_unseen_in_front(bench: Bench) -> bool:
+    """Whether padding in front of sources moves no scores: positions begin behind it, then."""
+    padded = F.pad(bench.sources, (3, 0), value=bench.subject.source_pad)
+    with bench.aloud():
+        effect = bench.effect(bench.scores(padded, bench.targets), bench.usual_scores)
+    return bool(effect.max() <= EFFECT)
 
 
 @_of_batches(

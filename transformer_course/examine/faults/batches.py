@@ -84,12 +84,13 @@ def padded_at_the_front(patient: Patient) -> None:
     right = patient.collate
 
     def collate(pairs: Sequence[Pair]) -> tuple[Tensor, Tensor, Tensor]:
-        return tuple(_to_the_right(ids, patient.pad) for ids in right(pairs))
+        return tuple(to_the_right(ids, patient.pad) for ids in right(pairs))
 
     patient.collate = collate
 
 
-def _to_the_right(ids: Tensor, pad: int) -> Tensor:
+def to_the_right(ids: Tensor, pad: int) -> Tensor:
+    """Return rows with the padding behind their words moved to the front."""
     rows = []
     for row in ids.tolist():
         behind = 0
