@@ -22,6 +22,7 @@ def outcomes_of(*keys: str) -> dict[str, str]:
     words = dict(RIGHT)
     for signature in signatures():
         if signature.fault.key in keys:
+            words |= {name: fits[0] for name, fits in signature.fault.only.items()}
             words |= {name: min(seen) for name, seen in signature.decisive.items()}
     return words
 

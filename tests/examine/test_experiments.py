@@ -592,3 +592,29 @@ def test_step_that_keeps_its_gradients_elsewhere_leaves_none() -> None:
 def test_positions_are_not_asked_for_where_the_source_is_not_read() -> None:
     with pytest.raises(NotExamined, match="the source is not read"):
         outcome("positions", patient_with("source_not_read"))
+
+
+def test_labels_of_hugging_face_are_padding() -> None:
+    patient = patient_with(None)
+    collate, loss, make_step = patient.collate, patient.loss, patient.make_step
+
+    def labelled(pairs: list[Pair]) -> tuple[Tensor, Tensor, Tensor]:
+        source, target_in, target_out = collate(pairs)
+        return source, target_in, target_out.masked_fill(target_out == patient.pad, -100)
+
+    def by_labels(scores: Tensor, target_out: Tensor) -> Tensor:
+        assert patient.pad not in target_out
+        return loss(scores, target_out.where(target_out != -100, patient.pad))
+
+    def steps_by_labels() -> Callable[..., Tensor]:
+        right = make_step()
+
+        def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
+            assert patient.pad not in target_out
+            return right(source, target_in, target_out)
+
+        return step
+
+    patient.collate, patient.loss, patient.make_step = labelled, by_labels, steps_by_labels
+    for name in ("padding", "end", "padding in the loss", "mean", "learning"):
+        assert EXPERIMENTS[name].outcomes[outcome(name, patient)], name

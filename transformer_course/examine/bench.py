@@ -22,6 +22,8 @@ SHAKE = 0.1
 """By which share of its own a weight is changed, as a standard deviation."""
 LOUD = 0.5
 """The length that rows of a matrix have at least, on average, where effects are measured."""
+IGNORED = -100
+"""What losses of torch pass over, and labels of Hugging Face have in the place of padding."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -227,16 +229,41 @@ class Bench:
                 "target out"
             )
         source, target_in, target_out = (each.cpu() for each in batch)
-        return source, target_in, target_out
+        return source, target_in, target_out.where(target_out != IGNORED, self.subject.pad)
+
+    @cached_property
+    def ignores(self) -> bool:
+        """Whether the subject pads target out with ``IGNORED``."""
+        try:
+            _, _, target_out = self.subject.collate(self.pairs)
+            return bool((target_out == IGNORED).any())
+        except Exception:  # without a ``collate`` that works, nothing is known
+            return False
+
+    def loss(self, scores: Tensor, target_out: Tensor) -> Tensor:
+        """Return the subject's loss."""
+        return self.subject.loss(scores, self._as_theirs(target_out))
+
+    def step(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> Any:
+        """Take the subject's training step, or a right one by its loss if it brings none."""
+        if self.subject.training_step is None:
+            return self.own_steps.step(source, target_in, target_out)
+        return self.subject.training_step(source, target_in, self._as_theirs(target_out))
+
+    def _as_theirs(self, target_out: Tensor) -> Tensor:
+        """Return target out with padding as the subject's ``collate`` has it."""
+        padding = target_out == self.subject.pad
+        return target_out.masked_fill(padding, IGNORED) if self.ignores else target_out
 
     def right_loss(self, scores: Tensor, target_out: Tensor) -> Tensor:
         """Return the cross-entropy of words that are not padding."""
         return reference.loss(scores, target_out.to(scores.device), self.subject.pad, self.kind)
 
+    @cached_property
     def own_steps(self) -> "reference.Trainer":
         """Return what trains the network rightly, by the subject's loss if it brings one."""
         return reference.Trainer(
-            self.network, self.scores_as_it_is, self.subject.loss or self.right_loss
+            self.network, self.scores_as_it_is, self.loss if self.subject.loss else self.right_loss
         )
 
     def greedy(self, source: Tensor, steps: int) -> list[list[int]]:

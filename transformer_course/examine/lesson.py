@@ -179,11 +179,10 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
         batch = tuple(each.to(bench.device) for each in bench.collate(taught))
         own = bench.collate(record.pairs)
         record.copying_before = _loss(bench, _copying(bench, record))
-        step = bench.subject.training_step or bench.own_steps().step
         ends, known_for = time.monotonic() + seconds, 0
         while len(record.curve) < MOST_STEPS and time.monotonic() < ends:
             bench.network.train()
-            step(*batch)
+            bench.step(*batch)
             if len(record.curve) % LOOK_EVERY == 0:
                 record.by_heart = _share_right(bench, own)
             record.curve.append(_loss(bench, own))

@@ -32,7 +32,7 @@ def _loss_of(bench: Bench, logits: Tensor, target_out: Tensor) -> float:
     else:
         scores = logits.log_softmax(-1) if bench.kind == "log-probabilities" else logits
     with evaluating(bench.network), torch.no_grad():
-        value = bench.subject.loss(scores.to(bench.device), target_out.to(bench.device))
+        value = bench.loss(scores.to(bench.device), target_out.to(bench.device))
     return float(value)
 
 
@@ -191,7 +191,7 @@ def _three_steps(bench: Bench) -> _Steps:
     before = [weight.detach().clone() for weight in weights]
     with bench.untouched():
         for _ in range(STEPS):
-            bench.subject.training_step(*_batch(bench, bench.pairs))
+            bench.step(*_batch(bench, bench.pairs))
         after = [weight.detach().clone() for weight in weights]
     return _Steps([*zip(weights, before, after, strict=True)])
 
@@ -305,7 +305,7 @@ def _gradient_after_a_step(bench: Bench, weight: nn.Parameter, left: Tensor) -> 
     with bench.untouched():
         torch.manual_seed(5)  # the same dropout each time
         weight.grad = left.clone()
-        bench.subject.training_step(*_batch(bench, bench.pairs))
+        bench.step(*_batch(bench, bench.pairs))
         unused = weight.grad is None or torch.equal(weight.grad, left)
         return None if unused else weight.grad.clone()
 
@@ -348,10 +348,10 @@ def _direction_after(bench: Bench, weight: nn.Parameter, before: list[list[Pair]
     """Return in which direction a step moves a weight, after steps on other pairs are undone."""
     for pairs in before:
         with bench.untouched():
-            bench.subject.training_step(*_batch(bench, pairs))
+            bench.step(*_batch(bench, pairs))
     value = weight.detach().clone()
     with bench.untouched():
         torch.manual_seed(5)  # the same dropout each time
-        bench.subject.training_step(*_batch(bench, bench.pairs))
+        bench.step(*_batch(bench, bench.pairs))
         moved = weight.detach() - value
     return (moved / moved.norm().clamp_min(1e-30)).cpu()
