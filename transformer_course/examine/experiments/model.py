@@ -61,21 +61,22 @@ def two_calls(bench: Bench) -> Outcome:
         said = [bench.scores(source, bench.targets) for source in calls]
         after.append(said[-1])
     moved = bench.effect(*after)
-    if moved.max() <= EFFECT and other_sentences(bench).word == "no":
-        moved = _effect_of_padding_before(bench)
+    if moved.max() <= EFFECT:
+        moved = _effect_of_the_same_shape_before(bench)
     return Outcome(
         _if(moved.max() > EFFECT, "not after other sentences", "the same"), _moved(moved)
     )
 
 
-def _effect_of_padding_before(bench: Bench) -> Tensor:
-    """Give long sources alone, then together after padded ones, the first of their shape."""
-    longer = torch.cat([bench.sources, bench.sources[:, :2]], dim=1)
-    padded = longer.clone()
+def _effect_of_the_same_shape_before(bench: Bench) -> Tensor:
+    """Ask a sentence after a padded one, in a shape that is new; and twice in a batch, as it is."""
+    target = bench.targets[[1]]
+    sentence = torch.cat([bench.sources, bench.sources[:, :2]], dim=1)[[1]]
+    padded = bench.other_source_words(sentence)
     padded[:, SOURCE:] = bench.subject.source_pad
-    alone = [bench.scores(longer[[row]], bench.targets[[row]]) for row in range(BATCH)]
-    bench.scores(padded, bench.targets)
-    return bench.effect(bench.scores(longer, bench.targets), torch.cat(alone))
+    bench.scores(padded, target)
+    twice = bench.scores(sentence.expand(2, -1), target.expand(2, -1))
+    return bench.effect(bench.scores(sentence, target), twice[:1])
 
 
 @_of_model(

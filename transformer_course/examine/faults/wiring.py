@@ -50,6 +50,18 @@ def memory_kept_by_shape(patient: Patient) -> None:
     patient.on_memory(change)
 
 
+def memory_kept_in_eval_mode(patient: Patient) -> None:
+    """Keep all memories in eval mode for ever, also where gradients are wanted."""
+    kept: dict[torch.Size, Tensor] = {}
+
+    def change(memory: Tensor) -> Tensor:
+        if patient.network.training:
+            return memory
+        return kept.setdefault(memory.shape, memory.detach())
+
+    patient.on_memory(change)
+
+
 def mask_kept_by_shape(patient: Patient) -> None:
     """Keep the masks of the source, and take them for all sources of the same shape."""
     kept: dict[tuple[str, torch.Size], Tensor] = {}
