@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results_file import write_results
-from transformer_course.translation.checkpoints import shipped_checkpoint
 from transformer_course.translation.corpora.text_files import iterate_lines
 from transformer_course.translation.training.runs import Run, doubt_in
-from transformer_course.translation.translator import Translator
+from transformer_course.translation.translator import Translator, shipped_checkpoint
 
 FEWEST, MOST = 4, 20
 """Words of a sentence: as many as captions have."""

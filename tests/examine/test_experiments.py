@@ -504,6 +504,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     },
     "beam on the pairs": {
         "not at all": None,
+        "in a single sentence": beams(lambda said: [said[0][:-1], *said[1:]]),
         **{word: beams(change) for word, change in DIFFERENCES.items()},
     },
     "ids": {"yes": None, "no": "ids_too_large"},
