@@ -1,0 +1,6 @@
+"""Lesson 12: the exercises on finding out why a whole translator does not work."""
+
+from transformer_course.exercises.when_it_does_not_work.loss_by_position import loss_by_position
+
+# In the order of the lesson.
+EXERCISES = (loss_by_position,)
