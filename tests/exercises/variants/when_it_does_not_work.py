@@ -53,6 +53,47 @@ def loss_position_by_position(scores, batch, pad):
     return torch.stack([criterion(*pair) for pair in zip(logits, target_out.T, strict=True)])
 
 
+def steps_by_while(step, batch, most):
+    source, target_in, target_out = batch
+    taken = 0
+    while taken < most:
+        taken += 1
+        if step(source, target_in, target_out) < 0.1:
+            return taken
+    return None
+
+
+def steps_by_next(step, batch, most):
+    return next((n for n in range(1, most + 1) if step(*batch) < 0.1), None)
+
+
+def steps_with_a_flag(step, batch, most):
+    count, learnt = 0, False
+    while not learnt and count != most:
+        learnt = step(*batch) < 0.1
+        count = count + 1
+    return count if learnt else None
+
+
+def steps_with_a_history(step, batch, most):
+    losses = []
+    for _ in range(most):
+        losses.append(step(*batch))
+        if losses[-1] < 0.1:
+            break
+    return len(losses) if losses[-1] < 0.1 else None
+
+
+def steps_until_nan(step, batch, most):
+    for number in range(most):
+        loss = torch.tensor(step(*batch))
+        if loss.isnan():
+            break
+        if loss.lt(0.1):
+            return number + 1
+    return None
+
+
 VARIANTS = {
     "loss_by_position": [
         loss_flattened,
@@ -60,5 +101,12 @@ VARIANTS = {
         loss_by_nanmean,
         loss_in_numpy,
         loss_position_by_position,
+    ],
+    "steps_to_learn": [
+        steps_by_while,
+        steps_by_next,
+        steps_with_a_flag,
+        steps_with_a_history,
+        steps_until_nan,
     ],
 }
