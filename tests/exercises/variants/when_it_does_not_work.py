@@ -94,6 +94,42 @@ def steps_until_nan(step, batch, most):
     return None
 
 
+def moved_by_where(scores, batch, pad):
+    source, target_in, target_out = batch
+    longer = torch.cat([source, torch.full((len(source), 3), pad)], dim=1)
+    moved = torch.abs(scores(source, target_in) - scores(longer, target_in))
+    return float(torch.where((target_out == pad).unsqueeze(-1), 0, moved).max())
+
+
+def moved_sentence_by_sentence(scores, batch, pad):
+    source, target_in, target_out = batch
+    padding = source.new_full((source.size(0), 3), pad)
+    before = scores(source, target_in)
+    after = scores(torch.hstack([source, padding]), target_in)
+    largest = 0.0
+    for old, new, ids in zip(before, after, target_out, strict=True):
+        for position, token in enumerate(ids.tolist()):
+            if token != pad:
+                largest = max(largest, (new[position] - old[position]).abs().max().item())
+    return largest
+
+
+def moved_by_both_extremes(scores, batch, pad):
+    source, target_in, target_out = batch
+    longer = source.new_full((source.shape[0], source.shape[1] + 3), pad)
+    longer[:, : source.shape[1]] = source
+    change = scores(longer, target_in) - scores(source, target_in)
+    change = change * target_out.ne(pad)[:, :, None]
+    return max(change.max().item(), -change.min().item())
+
+
+def moved_in_numpy(scores, batch, pad):
+    source, target_in, target_out = batch
+    longer = torch.tensor([[*row, pad, pad, pad] for row in source.tolist()])
+    before, after = (scores(ids, target_in).numpy() for ids in (source, longer))
+    return float(np.abs(after - before)[target_out.numpy() != pad].max())
+
+
 VARIANTS = {
     "loss_by_position": [
         loss_flattened,
@@ -108,5 +144,11 @@ VARIANTS = {
         steps_with_a_flag,
         steps_with_a_history,
         steps_until_nan,
+    ],
+    "moved_by_padding": [
+        moved_by_where,
+        moved_sentence_by_sentence,
+        moved_by_both_extremes,
+        moved_in_numpy,
     ],
 }
