@@ -130,6 +130,44 @@ def moved_in_numpy(scores, batch, pad):
     return float(np.abs(after - before)[target_out.numpy() != pad].max())
 
 
+def shares_by_loops(scores, translate, pairs, batch, pad):
+    source, target_in, target_out = batch
+    logits = scores(source, target_in)
+    forced = free = 0
+    for (_, target), row, wanted in zip(pairs, logits, target_out, strict=True):
+        length = len(target) + 1
+        forced += row[:length].argmax(1).tolist() == wanted[:length].tolist()
+    for (_, target), translation in zip(pairs, translate([s for s, _ in pairs]), strict=True):
+        if translation == target:
+            free += 1
+    return forced / len(pairs), free / len(pairs)
+
+
+def shares_by_counting_faults(scores, translate, pairs, batch, pad):
+    source, target_in, target_out = batch
+    _, best = scores(source, target_in).max(-1)
+    faults = ((best != target_out) * (target_out != pad)).sum(1)
+    sources, targets = map(list, zip(*pairs, strict=True))
+    same = [said == target for said, target in zip(translate(sources), targets, strict=True)]
+    return (faults == 0).double().mean().item(), float(np.mean(same))
+
+
+def shares_by_filling(scores, translate, pairs, batch, pad):
+    source, target_in, target_out = batch
+    best = torch.where(target_out == pad, pad, scores(source, target_in).argmax(2))
+    forced = [torch.equal(*rows) for rows in zip(best, target_out, strict=True)]
+    free = [translate([source])[0] == target for source, target in pairs]
+    return sum(forced) / len(forced), sum(free) / len(free)
+
+
+def shares_by_masked_fill(scores, translate, pairs, batch, pad):
+    *inputs, target_out = batch
+    wrong = scores(*inputs).argmax(dim=-1).ne(target_out).masked_fill(target_out.eq(pad), False)
+    translations = translate([pair[0] for pair in pairs])
+    count = sum(pair[1] == said for pair, said in zip(pairs, translations, strict=True))
+    return 1 - float(wrong.any(dim=-1).float().mean()), count / len(translations)
+
+
 VARIANTS = {
     "loss_by_position": [
         loss_flattened,
@@ -150,5 +188,11 @@ VARIANTS = {
         moved_sentence_by_sentence,
         moved_by_both_extremes,
         moved_in_numpy,
+    ],
+    "forced_and_free": [
+        shares_by_loops,
+        shares_by_counting_faults,
+        shares_by_filling,
+        shares_by_masked_fill,
     ],
 }
