@@ -1,5 +1,7 @@
 """Right answers in other styles, for the exercises of lesson 12."""
 
+import copy
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -168,6 +170,48 @@ def shares_by_masked_fill(scores, translate, pairs, batch, pad):
     return 1 - float(wrong.any(dim=-1).float().mean()), count / len(translations)
 
 
+def still_by_a_copy(network, step, batch):
+    old = copy.deepcopy(network)
+    step(*batch)
+    pairs = zip(network.named_parameters(), old.parameters(), strict=True)
+    return [name for (name, now), then in pairs if bool((now == then).all())]
+
+
+def still_by_moves(network, step, batch):
+    names = [name for name, _ in network.named_parameters()]
+    then = [weight.detach().clone() for weight in network.parameters()]
+    step(*batch)
+    moves = [(now - old).abs().max() for now, old in zip(network.parameters(), then, strict=True)]
+    return [name for name, move in zip(names, moves, strict=True) if move.item() == 0]
+
+
+def still_in_numpy(network, step, batch):
+    def numbers():
+        return {n: p.detach().numpy().copy() for n, p in network.named_parameters()}
+
+    before, _, after = numbers(), step(*batch), numbers()
+    return [name for name in before if np.array_equal(before[name], after[name])]
+
+
+def still_by_lists(network, step, batch):
+    source, target_in, target_out = batch
+    before = {}
+    for name, weight in network.named_parameters():
+        before[name] = weight.tolist()
+    step(source, target_in, target_out)
+    still = list(before)
+    for name, weight in network.named_parameters():
+        if weight.tolist() != before[name]:
+            still.remove(name)
+    return still
+
+
+def still_by_state(network, step, batch):
+    state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    step(*batch)
+    return [n for n, p in network.named_parameters() if not torch.any(p != state[n])]
+
+
 VARIANTS = {
     "loss_by_position": [
         loss_flattened,
@@ -194,5 +238,12 @@ VARIANTS = {
         shares_by_counting_faults,
         shares_by_filling,
         shares_by_masked_fill,
+    ],
+    "still_weights": [
+        still_by_a_copy,
+        still_by_moves,
+        still_in_numpy,
+        still_by_lists,
+        still_by_state,
     ],
 }
