@@ -44,6 +44,10 @@ class _Search:
         self.known = {tuple(source): words for source, words in zip(sources, said, strict=True)}
 
     def __call__(self, sources: Sentences) -> Sentences:
+        for source in sources:
+            if not isinstance(source, list):
+                kind = type(source).__name__
+                raise TypeError(f"translate wants a list of lists of ids; one of these is {kind}")
         return [list(self.known.get(tuple(source), [])) for source in sources]
 
 

@@ -126,9 +126,9 @@ _WHERE_PADDING_IS_3 = (
     ),
     _READS_PADDING,
 )
-_PAIRS = [([4, 5, 6], [7, 8, 4]), ([6], [5]), ([8, 4], [6, 3, 8]), ([3, 7, 5], [8])]
-_EQUALLY_LONG = batch_of([([4, 5], [7, 4]), ([6, 8], [4, 8])])
-_PADDED_WITH_3 = batch_of([([0, 5, 6], [7, 0, 4]), ([6], [0]), ([8, 0], [6, 5])], pad=3)
+_PAIRS = [([4, 5, 6], [7, 8, 4, 6]), ([6], [5]), ([8, 4], [6, 3, 8, 7]), ([3, 7, 5], [8])]
+_EQUALLY_LONG = batch_of([([4, 5], [7, 4, 6]), ([6, 8], [4, 8, 5])])
+_PADDED_WITH_3 = batch_of([([0, 5, 6], [7, 0]), ([6], [0]), ([8, 0], [6, 5])], pad=3)
 
 
 def _judged(system: System, batch: Batch, pad: int = 0) -> Case:

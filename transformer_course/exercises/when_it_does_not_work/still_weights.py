@@ -16,10 +16,10 @@ _BATCH = batch_of([([4, 5, 6], [7, 8]), ([5, 6], [8])])
 class _Linear(nn.Module):
     """A weight and a bias, which begins with 0, as many do."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, outputs: int, seed: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(vectors(3, 3, seed=seed))
-        self.bias = nn.Parameter(torch.zeros(3))
+        self.weight = nn.Parameter(vectors(outputs, 3, seed=seed))
+        self.bias = nn.Parameter(torch.zeros(outputs))
 
 
 class _Network(nn.Module):
@@ -29,9 +29,9 @@ class _Network(nn.Module):
         super().__init__()
         self.table = nn.Parameter(vectors(4, 3))
         self.register_buffer("positions", vectors(5, 3, seed=1))
-        self.encoder = _Linear(2)
-        self.decoder = _Linear(3)
-        self.output = nn.Linear(3, 4, bias=False)
+        self.encoder = _Linear(3, seed=2)
+        self.decoder = _Linear(3, seed=3)
+        self.output = _Linear(4, seed=4)
 
 
 class _TiedNetwork(_Network):
@@ -89,7 +89,7 @@ class _Step:
     anew
         Whether parameters get new numbers in another place of the memory.
     cut_off
-        The beginning of the names of parameters that get no gradient.
+        The beginnings of names, for parameters that get no gradient.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class _Step:
         moves: Mapping[str, Move],
         later: Mapping[str, Move] | None = None,
         anew: bool = False,
-        cut_off: str = "none",
+        cut_off: tuple[str, ...] = (),
     ) -> None:
         self.network = network
         self.moves = moves
@@ -159,13 +159,13 @@ def _names_parameters(value: list[str], case: Case) -> bool:
             "decay moves what has no gradient, and the decoder, which has one, stays",
             {"encoder": _by(-0.01), "decoder": _STAYS},
             kind=_frozen_in_part,
-            cut_off="encoder",
+            cut_off=("encoder",),
         ),
         _trained(
             "what has no gradient stays",
             {"encoder": _STAYS},
             kind=_frozen_in_part,
-            cut_off="encoder",
+            cut_off=("encoder",),
         ),
         _trained(
             "the second step moves what the first leaves",
