@@ -116,6 +116,15 @@ def moved_sentence_by_sentence(scores, batch, pad):
     return largest
 
 
+def moved_one_sentence_at_a_time(scores, batch, pad):
+    largest = []
+    for source, target_in, target_out in zip(*(ids.split(1) for ids in batch), strict=True):
+        longer = F.pad(source, [0, 3], "constant", pad)
+        moved = scores(longer, target_in) - scores(source, target_in)
+        largest.append(moved[0, target_out[0] != pad].abs().max())
+    return max(largest).item()
+
+
 def moved_by_both_extremes(scores, batch, pad):
     source, target_in, target_out = batch
     longer = source.new_full((source.shape[0], source.shape[1] + 3), pad)
@@ -160,6 +169,17 @@ def shares_by_filling(scores, translate, pairs, batch, pad):
     forced = [torch.equal(*rows) for rows in zip(best, target_out, strict=True)]
     free = [translate([source])[0] == target for source, target in pairs]
     return sum(forced) / len(forced), sum(free) / len(free)
+
+
+def shares_one_sentence_at_a_time(scores, translate, pairs, batch, pad):
+    forced, free = [], []
+    for (words, target), *ids in zip(pairs, *batch, strict=True):
+        source, target_in, target_out = (row[None] for row in ids)
+        best = scores(source, target_in)[0].topk(1).indices.flatten().tolist()
+        wanted = [token for token in target_out[0].tolist() if token != pad]
+        forced.append(best[: len(wanted)] == wanted)
+        free.append(translate([words]) == [target])
+    return np.mean(forced), np.mean(free)
 
 
 def shares_by_masked_fill(scores, translate, pairs, batch, pad):
@@ -230,6 +250,7 @@ VARIANTS = {
     "moved_by_padding": [
         moved_by_where,
         moved_sentence_by_sentence,
+        moved_one_sentence_at_a_time,
         moved_by_both_extremes,
         moved_in_numpy,
     ],
@@ -237,6 +258,7 @@ VARIANTS = {
         shares_by_loops,
         shares_by_counting_faults,
         shares_by_filling,
+        shares_one_sentence_at_a_time,
         shares_by_masked_fill,
     ],
     "still_weights": [

@@ -22,17 +22,21 @@ _OTHER = 3
 """A word that no target holds: what a system says that is wrong."""
 
 
-def _network(sentences: Sentences, at_padding: int) -> System:
-    """Return a system that says these sentences, one in each row, whatever words are fed in.
+def _network(sources: Sentences, said: Sentences, pad: int, at_padding: int) -> System:
+    """Return a system that says a sentence for each source, whatever words are fed in.
 
-    Without the begin token it says nothing but other words. After the end it says ``at_padding``.
+    It expects the begin token first, and without it gets every word wrong. After the end of a
+    sentence it says ``at_padding``.
     """
+    known = {tuple(source): [*words, EOS] for source, words in zip(sources, said, strict=True)}
 
     def scores(source: Tensor, target_in: Tensor) -> Tensor:
         length = target_in.shape[1]
-        said = [([*words, EOS] + [at_padding] * length)[:length] for words in sentences]
-        begun = target_in[:, :1] == BOS
-        return one_hot(torch.where(begun, torch.tensor(said), _OTHER))
+        words = [
+            tuple(token for token in row if token not in (EOS, pad)) for row in source.tolist()
+        ]
+        rows = [(known.get(each, []) + [at_padding] * length)[:length] for each in words]
+        return one_hot(torch.where(target_in[:, :1] == BOS, torch.tensor(rows), _OTHER))
 
     return System("network", scores)
 
@@ -88,7 +92,7 @@ def _goes_on(words: list[int]) -> list[int]:
     return [*words, *words[-1:]]
 
 
-def _turned(words: list[int]) -> list[int]:
+def _reversed(words: list[int]) -> list[int]:
     return words[::-1]
 
 
@@ -105,9 +109,10 @@ def _judged(
 ) -> Case:
     """Return a case; a search that says nothing of its own says what the network says."""
     sources = [source for source, _ in pairs]
+    network = _network(sources, forced, pad, at_padding)
     search = _Search(sources, forced if free is None else free)
     return Case(
-        (_network(forced, at_padding), search, pairs, batch_of(pairs, pad), pad),
+        (network, search, pairs, batch_of(pairs, pad), pad),
         written=f"(scores, translate, pairs, batch, pad={pad})  # {words}",
     )
 
@@ -118,7 +123,7 @@ _SOME_WRONG = _changed(_TARGETS, 1, 3, how=_wrong_at_first)
 
 @exercise(
     cases=[
-        _judged("all 2 sentences are right", _TARGETS[:2], pairs=_PAIRS[:2]),
+        _judged("both sentences are right", _TARGETS[:2], pairs=_PAIRS[:2]),
         _judged("2 of 5 sentences have a wrong word", _SOME_WRONG),
         _judged("the same, and it says padding after the end", _SOME_WRONG, at_padding=0),
         _judged(
@@ -154,9 +159,9 @@ _SOME_WRONG = _changed(_TARGETS, 1, 3, how=_wrong_at_first)
             _changed(_TARGETS, 1, 4, how=_too_short),
         ),
         _judged(
-            "the search turns the sentences round",
+            "the search reverses all sentences",
             _TARGETS,
-            _changed(_TARGETS, *_EVERY, how=_turned),
+            _changed(_TARGETS, *_EVERY, how=_reversed),
         ),
         _judged(
             "the network misses the end of 3 sentences, and the search knows when to stop",
@@ -183,11 +188,10 @@ _SOME_WRONG = _changed(_TARGETS, 1, 3, how=_wrong_at_first)
         ),
     ],
     hints=[
-        "The forced share: where does the best word differ from `target_out`, and in how many "
-        "sentences does it nowhere? The free share: how many of the lists that `translate` returns "
-        "are equal to their targets?",
-        "`scores(source, target_in).argmax(dim=-1)` are the best words. A sentence is right if "
-        "`all(dim=1)` of its tokens are right *or* are padding. Lists can be compared as a whole, "
+        "Forced: in how many sentences is the best word the right one at every real position? "
+        "Free: how many of the lists that `translate` returns are equal to their targets?",
+        "`scores(source, target_in).argmax(dim=-1)` are the best words. A sentence is right if all "
+        "of its tokens are right *or* are padding: `all(dim=1)`. Lists can be compared as a whole, "
         "with `==`.",
         "`right = (best == target_out) | (target_out == pad)`, `forced = right.all(dim=1)`; "
         "`said = translate([source for source, _ in pairs])`, and `free` is the list of `words == "

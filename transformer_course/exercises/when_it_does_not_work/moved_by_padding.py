@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -53,23 +52,18 @@ def _lifted(how: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor
     return lambda source, target_in: _steady(source, target_in) + how(source, target_in)
 
 
-def _where(chosen: list[int], size: int) -> Tensor:
-    """Return 1 for the chosen sentences and 0 for the others."""
-    return torch.tensor([float(n in chosen) for n in range(size)])[:, None, None]
-
-
 _STEADY = System("a system that ignores padding", _steady)
 _READS_PADDING = System("a system whose encoder reads padding", _reads_padding)
 _SYSTEMS = (
     System(
-        "a system that rounds otherwise for each length",
+        "a system whose rounding depends on the length",
         _lifted(lambda source, target_in: 1e-7 * one_hot(target_in) * source.shape[1]),
     ),
     System(
-        "a system that reads padding in its last sentence",
+        "a system that reads padding in sentences that begin with 3",
         _lifted(
             lambda source, target_in: (
-                0.2 * _count(source) * _where([len(source) - 1], len(source)) * one_hot(target_in)
+                0.2 * _count(source) * (source[:, 0] == 3)[:, None, None] * one_hot(target_in)
             )
         ),
     ),
