@@ -52,6 +52,15 @@ def _lifted(how: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor
     return lambda source, target_in: _steady(source, target_in) + how(source, target_in)
 
 
+def _reading_after(word: int) -> System:
+    """Return a system that reads the padding of sentences with a certain first word."""
+
+    def lift(source: Tensor, target_in: Tensor) -> Tensor:
+        return 0.2 * _count(source) * (source[:, 0] == word)[:, None, None] * one_hot(target_in)
+
+    return System(f"a system that reads padding in sentences that begin with {word}", _lifted(lift))
+
+
 _STEADY = System("a system that ignores padding", _steady)
 _READS_PADDING = System("a system whose encoder reads padding", _reads_padding)
 _SYSTEMS = (
@@ -59,19 +68,21 @@ _SYSTEMS = (
         "a system whose rounding depends on the length",
         _lifted(lambda source, target_in: 1e-7 * one_hot(target_in) * source.shape[1]),
     ),
+    _reading_after(3),
+    _reading_after(6),
     System(
-        "a system that reads padding in sentences that begin with 3",
+        "a system that reads padding at position 0 of the target",
         _lifted(
             lambda source, target_in: (
-                0.2 * _count(source) * (source[:, 0] == 3)[:, None, None] * one_hot(target_in)
+                0.3 * _count(source) * at(0, target_in.shape[1]) * one_hot(target_in)
             )
         ),
     ),
     System(
-        "a system that reads padding at position 1 of the target",
+        "a system that reads padding at position 4 of the target, the last",
         _lifted(
             lambda source, target_in: (
-                0.3 * _count(source) * at(1, target_in.shape[1]) * one_hot(target_in)
+                0.3 * _count(source) * at(4, target_in.shape[1]) * one_hot(target_in)
             )
         ),
     ),

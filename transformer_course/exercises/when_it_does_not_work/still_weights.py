@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
-from transformer_course.exercises.when_it_does_not_work.systems import batch_of
+from transformer_course.exercises.when_it_does_not_work.systems import BOS, batch_of
 
 _BATCH = batch_of([([4, 5, 6], [7, 8]), ([5, 6], [8])])
 
@@ -57,18 +57,20 @@ def _by(amount: float) -> Move:
     return lambda weight: torch.full_like(weight, amount)
 
 
-def _in_one_number(weight: nn.Parameter) -> Tensor:
-    """Move the last number alone."""
-    moved = torch.zeros_like(weight)
-    moved.view(-1)[-1] = 0.5
-    return moved
+def _in_one_number(place: int, amount: float) -> Move:
+    """Return what moves one number of a parameter, and leaves all others."""
+
+    def move(weight: nn.Parameter) -> Tensor:
+        moved = torch.zeros_like(weight)
+        moved.view(-1)[place] = amount
+        return moved
+
+    return move
 
 
 def _up_and_down(weight: nn.Parameter) -> Tensor:
-    """Move the first two numbers apart by as much, so that their sum stays."""
-    moved = torch.zeros_like(weight)
-    moved.view(-1)[:2] = torch.tensor([0.5, -0.5])
-    return moved
+    """Move the first number and the last by as much, so that their sum stays."""
+    return _in_one_number(0, 0.5)(weight) + _in_one_number(-1, -0.5)(weight)
 
 
 def _to_the_other_sign(weight: nn.Parameter) -> Tensor:
@@ -107,6 +109,8 @@ class _Step:
         self.cut_off = cut_off
 
     def __call__(self, source: Tensor, target_in: Tensor, target_out: Tensor) -> float:
+        if not bool((target_in[:, 0] == BOS).all()):
+            raise ValueError("step wants source, target_in and target_out, in this order")
         with torch.no_grad():
             for name, weight in self.network.named_parameters():
                 if not name.startswith(self.cut_off):
@@ -150,8 +154,13 @@ def _names_parameters(value: list[str], case: Case) -> bool:
         _trained("tied tables stay", {"table": _STAYS}, kind=_TiedNetwork),
         _trained("a bias moves by 1e-9", {"decoder.bias": _by(1e-9), "output": _STAYS}),
         _trained(
-            "a single number of each table moves",
-            {"table": _in_one_number, "output": _in_one_number, "decoder.bias": _STAYS},
+            "a single number of most weights moves",
+            {
+                "table": _in_one_number(-1, 0.5),
+                "encoder": _in_one_number(0, 0.5),
+                "output": _in_one_number(0, -0.5),
+                "decoder.bias": _STAYS,
+            },
         ),
         _trained("the sum of the table stays", {"table": _up_and_down, "encoder": _STAYS}),
         _trained("the table changes its sign", {"table": _to_the_other_sign, "output": _STAYS}),
