@@ -6,7 +6,8 @@ of the first right answer. A line is only ever added at the end, so that two not
 the same time, and a line that makes no sense does not spoil the others.
 
 If you learn on two machines, copy the file of one into the folder of the other under a name such as
-``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count.
+``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count. What is remembered of
+the cases of lesson 12 is kept in the same way, in ``cases.jsonl``.
 """
 
 import json
@@ -14,10 +15,13 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+PROGRESS = "progress"
 
 
-def progress_file() -> Path:
-    """Return the path of the progress file, which need not exist.
+def progress_file(kind: str = PROGRESS) -> Path:
+    """Return the path of the file of a kind, which need not exist.
 
     Raises
     ------
@@ -25,7 +29,7 @@ def progress_file() -> Path:
         If there is no home folder.
     """
     home = os.environ.get("TRANSFORMER_COURSE_HOME")
-    return (Path(home) if home else Path.home() / ".transformer_course") / "progress.jsonl"
+    return (Path(home) if home else Path.home() / ".transformer_course") / f"{kind}.jsonl"
 
 
 def solved() -> dict[str, str]:
@@ -34,7 +38,8 @@ def solved() -> dict[str, str]:
     A file that is missing or cannot be read counts as no progress; nothing is raised.
     """
     times: dict[str, str] = {}
-    for exercise, time in sorted(_entries(), key=lambda entry: entry[1]):
+    answers = entries(PROGRESS, "exercise", "solved")
+    for exercise, time in sorted(answers, key=lambda entry: entry[1]):
         times.setdefault(exercise, time)
     return times
 
@@ -43,12 +48,31 @@ def record(exercise: str) -> bool:
     """Note that an exercise is solved, and return whether that could be saved."""
     if exercise in solved():
         return True
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return add(PROGRESS, {"exercise": exercise, "solved": now()})
+
+
+def now() -> str:
+    """Return the UTC time as it is written."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def add(kind: str, entry: dict[str, Any]) -> bool:
+    """Add a line to the file of a kind, and return whether that could be saved."""
     try:
-        _append(progress_file(), json.dumps({"exercise": exercise, "solved": now}))
+        _append(progress_file(kind), json.dumps(entry))
     except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         return False
     return True
+
+
+def entries(kind: str, *keys: str) -> Iterator[tuple[str, ...]]:
+    """Yield what each line of a kind that makes sense has under some keys."""
+    for line in _lines(kind):
+        try:
+            entry = json.loads(line)
+            yield tuple(str(entry[key]) for key in keys)
+        except (ValueError, LookupError, TypeError):
+            continue
 
 
 def _append(path: Path, line: str) -> None:
@@ -60,26 +84,16 @@ def _append(path: Path, line: str) -> None:
         file.write(f"{start}{line}\n".encode())
 
 
-def _entries() -> Iterator[tuple[str, str]]:
-    """Yield exercise and time of every line that makes sense."""
-    for line in _lines():
-        try:
-            entry = json.loads(line)
-            yield str(entry["exercise"]), str(entry["solved"])
-        except (ValueError, LookupError, TypeError):
-            continue
-
-
-def _lines() -> Iterator[bytes]:
-    for file in _files():
+def _lines(kind: str) -> Iterator[bytes]:
+    for file in _files(kind):
         try:
             yield from file.read_bytes().splitlines()
         except OSError:
             continue
 
 
-def _files() -> list[Path]:
+def _files(kind: str) -> list[Path]:
     try:
-        return sorted(progress_file().parent.glob("progress*.jsonl"))
+        return sorted(progress_file(kind).parent.glob(f"{kind}*.jsonl"))
     except (OSError, RuntimeError):
         return []

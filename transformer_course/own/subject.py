@@ -112,7 +112,7 @@ def subject_of(whole: ModuleType) -> Subject:
         loss=lambda scores, target_out: whole.smoothed_cross_entropy(
             scores.flatten(0, 1), target_out.flatten(), 0.0, whole.PAD
         ),
-        training_step=lambda *batch: _step(trainer, batch),
+        training_step=lambda *batch: one_step(trainer, batch),
         translate=lambda sentences: [ids(s) for s in translator.translate([*map(text, sentences)])],
         beam=lambda sentences: [
             ids(translator.search(text(sentence), beam=4, alpha=0.0)) for sentence in sentences
@@ -124,7 +124,7 @@ class _StepTaken(Exception):  # noqa: N818 - no error: it ends a training after 
     pass
 
 
-def _step(trainer: Any, batch: tuple[Tensor, ...]) -> float:
+def one_step(trainer: Any, batch: tuple[Tensor, ...]) -> float:
     """Let a learner's `Trainer` take one step on a batch."""
     batches = iter([batch])
 

@@ -1,0 +1,258 @@
+"""How the two kinds of programs that a case can be are trained, asked and taken apart.
+
+A program is a file of somebody's. Nothing is replaced in it: what it does with a batch, a step or a
+sentence is what its own functions do.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_course.examine import Subject
+from transformer_course.own.subject import one_step, subject_of
+
+Batch = tuple[Tensor, Tensor, Tensor]
+Watch = Callable[[int, float], None]
+Text = list[tuple[str, str]]
+WEIGHTS = "weights.pt"
+PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
+WORDS = 24
+"""Ids of each language where a program is examined."""
+
+
+@dataclass
+class System:
+    """A translator, and what belongs to it.
+
+    Attributes
+    ----------
+    network
+        The model.
+    source, target
+        The ids of the words of its two languages.
+    scores
+        From source ids and target ids, logits.
+    translate
+        From sources as lists of ids, translations as lists of ids.
+    say
+        From sentences, their translations.
+    step
+        One step of training on a batch; it returns the loss.
+    """
+
+    network: nn.Module
+    source: dict[str, int]
+    target: dict[str, int]
+    scores: Callable[[Tensor, Tensor], Tensor]
+    translate: Callable[[list[list[int]]], list[list[int]]]
+    say: Callable[[list[str]], list[str]]
+    step: Callable[..., float]
+
+
+class Program:
+    """A program in a folder, with the text that it learns from beside it."""
+
+    def __init__(self, file: Path) -> None:
+        self.folder = file.parent
+        self.module = _imported(file)
+
+    def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
+        """Train as the program does, or ``times`` as long, and save the weights.
+
+        ``watch`` is called with a step and its loss now and then.
+        """
+        raise NotImplementedError
+
+    def trained(self) -> System:
+        """Return what was saved, as the program itself loads it."""
+        raise NotImplementedError
+
+    def fresh(self) -> System:
+        """Return a system that has learned nothing yet."""
+        raise NotImplementedError
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches of the program's training."""
+        raise NotImplementedError
+
+    @contextmanager
+    def weights_kept(self) -> Iterator[None]:
+        """Put the saved weights back afterwards."""
+        saved = (self.folder / WEIGHTS).read_bytes()
+        try:
+            yield
+        finally:
+            (self.folder / WEIGHTS).write_bytes(saved)
+
+    def subject(self) -> Subject:
+        """Return the program, with a small vocabulary and untrained, as what is examined."""
+        raise NotImplementedError
+
+    def text(self, split: str) -> Text:
+        """Return the pairs of a split as its files have them."""
+        sides = (self.folder / f"{split}.{language}" for language in ("en", "fr"))
+        lines = zip(*(side.read_text(encoding="utf-8").split("\n") for side in sides), strict=True)
+        return [(source, target) for source, target in lines if source and target]
+
+
+class WithTorch(Program):
+    """A program around `nn.Transformer`: functions, and constants at the top of the file."""
+
+    def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
+        usual, self.module.STEPS = self.module.STEPS, round(self.module.STEPS * times)
+        try:
+            self.module.train(self.folder, watch)
+        finally:
+            self.module.STEPS = usual
+
+    def trained(self) -> System:
+        return self._system(*self.module.load(self.folder))
+
+    def fresh(self) -> System:
+        torch.manual_seed(0)
+        _, source, target = self.module.prepare(self.folder)
+        return self._system(self.module.Translator(len(source), len(target)), source, target)
+
+    def batches(self) -> Iterator[Batch]:
+        pairs, _, _ = self.module.prepare(self.folder)
+        return self.module.batches(pairs, 0)
+
+    def subject(self) -> Subject:
+        torch.manual_seed(0)
+        module, network = self.module, self.module.Translator(WORDS, WORDS)
+        return Subject(
+            network,
+            source_vocab=WORDS,
+            target_vocab=WORDS,
+            pad=PAD,
+            bos=BOS,
+            eos=EOS,
+            unknown=UNKNOWN,
+            collate=module.collate,
+            loss=module.loss_of,
+            training_step=module.make_step(network),
+            translate=lambda sentences: module.translate_ids(network, sentences),
+        )
+
+    def _system(self, network: nn.Module, source: dict[str, int], target: dict) -> System:
+        module = self.module
+        return System(
+            network,
+            source,
+            target,
+            scores=network,
+            translate=lambda sentences: module.translate_ids(network, sentences),
+            say=lambda sentences: module.translate((network, source, target), sentences),
+            step=module.make_step(network),
+        )
+
+
+class WithParts(Program):
+    """A `my_transformer.py` in which all parts are written out."""
+
+    SIZES = {"d_model": 48}
+    STEPS, BATCH_TOKENS, LOOK_EVERY = 600, 400, 25
+    SMALL = 8
+    """Test sentences that are looked at while it trains."""
+
+    def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
+        trainer = self._trainer(round(self.STEPS * times), self.text("test")[: self.SMALL])
+        trainer.train(lambda trainer: watch(trainer.step, trainer.history[-1]["train_loss"]))
+        torch.save(trainer.translator.network.state_dict(), self.folder / WEIGHTS)
+
+    def trained(self) -> System:
+        system = self.fresh()
+        weights = torch.load(self.folder / WEIGHTS, weights_only=True)
+        system.network.load_state_dict(weights)
+        system.network.eval()
+        return system
+
+    def fresh(self) -> System:
+        trainer = self._trainer(self.STEPS, [])
+        translator = trainer.translator
+
+        def translate(sentences: list[list[int]]) -> list[list[int]]:
+            texts = [_text(sentence, translator.source) for sentence in sentences]
+            said = translator.translate(texts)
+            return [_ids(sentence, translator.target) for sentence in said]
+
+        return System(
+            translator.network,
+            translator.source,
+            translator.target,
+            scores=translator.network,
+            translate=translate,
+            say=translator.translate,
+            step=lambda *batch: one_step(trainer, batch),
+        )
+
+    def subject(self) -> Subject:
+        return subject_of(self.module)
+
+    def batches(self) -> Iterator[Batch]:
+        trainer = self._trainer(self.STEPS, [])
+        while True:
+            yield trainer.next_batch()
+
+    def _trainer(self, steps: int, dev: Text) -> Any:
+        module, text = self.module, self.text("train")
+        return module.Trainer(
+            module.Translator.from_pairs(text, **self.SIZES),
+            text,
+            dev,
+            steps=steps,
+            batch_tokens=self.BATCH_TOKENS,
+            look_every=self.LOOK_EVERY,
+        )
+
+
+def right_batch(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
+    """Return a batch of pairs of ids as it should be."""
+
+    def padded(rows: list[list[int]]) -> Tensor:
+        longest = max(map(len, rows))
+        return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
+
+    return (
+        padded([[*source, EOS] for source, _ in pairs]),
+        padded([[BOS, *target] for _, target in pairs]),
+        padded([[*target, EOS] for _, target in pairs]),
+    )
+
+
+def ids_of(system: System, text: Text) -> list[tuple[list[int], list[int]]]:
+    """Return pairs of sentences as the ids that a system has for their words."""
+    return [(_ids(one, system.source), _ids(other, system.target)) for one, other in text]
+
+
+def words_of(ids: Sequence[int], vocabulary: dict[str, int]) -> str:
+    """Return the words of ids."""
+    return _text(ids, vocabulary)
+
+
+def _ids(sentence: str, vocabulary: dict[str, int]) -> list[int]:
+    return [vocabulary.get(word, UNKNOWN) for word in sentence.split()]
+
+
+def _text(ids: Sequence[int], vocabulary: dict[str, int]) -> str:
+    words = {number: word for word, number in vocabulary.items()}
+    return " ".join(words.get(number, "<unk>") for number in ids)
+
+
+def _imported(file: Path) -> ModuleType:
+    """Run a file as a module of its own."""
+    spec = importlib.util.spec_from_file_location(f"case_{file.parent.name}", file)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"{file} is not a Python file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,25 @@
+"""The cases as tables: what they can be named, and how far the reader is."""
+
+import pandas as pd
+
+from transformer_course.cases import catalogue, journal
+
+
+def names() -> pd.DataFrame:
+    """Return what a case can be named, and what that means."""
+    meanings = catalogue.names()
+    return pd.DataFrame({"name": list(meanings), "meaning": list(meanings.values())})
+
+
+def scoreboard() -> pd.DataFrame:
+    """Return a row for each case: level, experiments and par, and whether it is solved."""
+    return pd.DataFrame(
+        {
+            "case": case.key,
+            "level": case.level,
+            "experiments": spent,
+            "par": case.par,
+            "solved": "yes" if solved else "not yet",
+        }
+        for case, spent, solved in journal.standings()
+    )
