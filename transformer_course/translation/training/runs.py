@@ -23,7 +23,7 @@ from transformer_course.translation.training.recipe import AUTO, Recipe
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import MakeLoss, Trainer
 from transformer_course.translation.translator import (
-    CONFIG_FILE,
+    MODEL_FILE,
     SUBWORDS_FILE,
     Translator,
     read_subwords,
@@ -144,7 +144,8 @@ class Run:
     def _translator(self, corpus: Corpus, output: Path | None) -> Translator:
         languages = corpus.source_language, corpus.target_language
         if self.start is not None:
-            goes_on = output is not None and (output / CONFIG_FILE).exists()
+            # The weights are the last file of a translator: where they are, all of it is.
+            goes_on = output is not None and (output / MODEL_FILE).exists()
             begun = Translator.load(output if goes_on else self.start)
             return begun.for_other_text(languages, self.recipe.sizes)
         train = corpus.split("train")
