@@ -51,8 +51,8 @@ def test_page_names_no_file_and_no_address(html):
 
 
 def test_page_holds_what_the_book_loads(html):
-    for name in (*page.SCRIPTS, *page.STYLES):
-        assert (page.WEB / name).read_text(encoding="utf-8").strip() in html
+    for name in (*page.SCRIPTS, document.SHARED_STYLE, page.STYLE):
+        assert document.web_file(name).strip() in html
 
 
 def test_a_page_opens_with_colours_and_choices():

@@ -8,10 +8,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from transformer_course import __version__
 from transformer_course.files import write_text
 from transformer_course.publish.checkpoint import checkpoint
-from transformer_course.publish.document import WEB, check_page, shades
+from transformer_course.publish.document import check_page, framed, shades, web_file
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.runs import Run, doubt_in, steps_trained
@@ -30,7 +29,7 @@ SCRIPTS = (
     "view.js",
 )
 """They follow the data, in this order."""
-STYLES = ("page.css", "translator.css")
+STYLE = "translator.css"
 EXAMPLES = 20
 PART = 1_000_000
 """Characters of the weights that a script brings at most, so that a page can show progress."""
@@ -87,16 +86,13 @@ def write_page(folder: Path, path: Path) -> None:
         *translator_scripts(
             "published", translator, _examples(run.corpus, source), doubt_in(folder)
         ),
-        *(_read(name) for name in SCRIPTS),
+        *map(web_file, SCRIPTS),
     ]
-    html = Template(_read("page.html")).substitute(
-        title=f"A translator from {language_name(source)} into {language_name(target)}",
-        style="\n".join(_read(name) for name in STYLES),
-        translator=_read("translator.html"),
-        origin=_origin(translator, run, steps_trained(folder)),
-        scripts="\n".join(f"<script>\n{script}</script>" for script in scripts),
-    )
-    write_text(path, html)
+    widget = web_file("translator.html")
+    content = Template(web_file("published.html")).substitute(translator=widget)
+    title = f"A translator from {language_name(source)} into {language_name(target)}"
+    origin = _origin(translator, run, steps_trained(folder))
+    write_text(path, framed(title, STYLE, content, origin, scripts))
 
 
 def opening_script(choices: Sequence[Choice]) -> str:
@@ -155,16 +151,9 @@ def _origin(translator: Translator, run: Run, steps: int | None) -> str:
     """Say what the page was made from."""
     parameters = sum(tensor.numel() for tensor in parameters_by_name(translator.model).values())
     trained = "not yet trained to the end" if steps is None else f"trained for {steps:,} steps"
-    return (
-        f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”. "
-        f"Made with the Transformer course, version {__version__}."
-    )
+    return f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”."
 
 
 def _json(content: Any) -> str:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # in a page, "</script>" would end the script
-
-
-def _read(name: str) -> str:
-    return (WEB / name).read_text(encoding="utf-8")
