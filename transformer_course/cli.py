@@ -222,7 +222,9 @@ def _parser() -> argparse.ArgumentParser:
         "--model", type=Path, default=Path(NAME), help=f"yours; {NAME} if not given"
     )
 
-    score = commands.add_parser("evaluate", help="score a translator; prints JSON")
+    score = commands.add_parser(
+        "evaluate", help="score a translator; prints JSON, and keeps what the test split gave"
+    )
     score.set_defaults(command=_evaluate)
     _add_checkpoint(score)
     score.add_argument("--split", help="split of the corpus it was trained on; test if not given")
@@ -553,7 +555,7 @@ def _export(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.text_files import BLANK, read_pairs
     from transformer_course.translation.evaluation.evaluate import evaluate
-    from transformer_course.translation.training.runs import Run
+    from transformer_course.translation.training.runs import TEST, Run, keep_scores
     from transformer_course.translation.translator import Translator
 
     if (options.source is None) != (options.reference is None):
@@ -569,9 +571,11 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:
         run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
-        pairs = run.load_corpus().split(options.split or "test")
+        pairs = run.load_corpus().split(options.split or TEST)
     scores = evaluate(translator, pairs, options.beam)
     print(json.dumps(scores, ensure_ascii=False, indent=1))
+    if not options.source and options.split in (None, TEST):
+        keep_scores(options.checkpoint, options.beam, scores)
 
 
 def _translate(options: argparse.Namespace) -> int:

@@ -7,6 +7,8 @@ from transformer_course import __version__
 from transformer_course.publish import document, page
 from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
+from transformer_course.translation.checkpoints import read_json
+from transformer_course.translation.corpora.registry import CORPORA
 
 TEXT_CONTRAST = 4.5  # WCAG AA
 
@@ -43,6 +45,18 @@ def test_page_says_what_it_was_made_from(html):
     footer = re.search("<footer>(.*)</footer>", html, re.DOTALL)[1]
     for fact in ("254,592 parameters", "500 steps", "“toy”", f"version {__version__}"):
         assert fact in footer
+
+
+def test_page_says_how_good_the_toy_is(html):
+    scores = read_json(toy_checkpoint() / "run.json")["scores"]["test"]
+    said = re.search("<p>(It learned from .*)</p>", html)[1]
+    assert f"a BLEU of {scores['sacrebleu']:.1f} (" in said
+    assert f"on {scores['sentences']:,} pairs that were held out" in said
+    assert "it does not know when it does not know" in said
+
+
+def test_every_corpus_has_words_for_those_who_do_not_know_it():
+    assert page.PAIRS_OF.keys() == CORPORA.keys()
 
 
 def test_page_names_no_file_and_no_address(html):

@@ -10,10 +10,17 @@ from typing import Any
 
 from transformer_course.files import write_text
 from transformer_course.publish.checkpoint import checkpoint
-from transformer_course.publish.document import check_page, framed, shades, web_file
+from transformer_course.publish.document import check_page, framed, paragraph, shades, web_file
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
-from transformer_course.translation.training.runs import Run, doubt_in, steps_trained
+from transformer_course.translation.training.runs import (
+    Measured,
+    Run,
+    doubt_in,
+    measured_in,
+    pairs_trained,
+    steps_trained,
+)
 from transformer_course.translation.translator import (
     CAPTIONS,
     Translator,
@@ -33,6 +40,13 @@ STYLE = "translator.css"
 EXAMPLES = 20
 PART = 1_000_000
 """Characters of the weights that a script brings at most, so that a page can show progress."""
+PAIRS_OF = {
+    "toy": "made up in the course's toy language",
+    "files": "a text that its maker brought",
+    "multi30k": "captions of photographs from Multi30k",
+    "wmt14": "proceedings of the European Parliament",
+}
+"""What the sentence pairs of a corpus are, for people who do not know it."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +102,10 @@ def write_page(folder: Path, path: Path) -> None:
         ),
         *map(web_file, SCRIPTS),
     ]
-    widget = web_file("translator.html")
-    content = Template(web_file("published.html")).substitute(translator=widget)
+    quality = _quality(run, pairs_trained(folder), measured_in(folder))
+    content = Template(web_file("published.html")).substitute(
+        quality=paragraph(quality), translator=web_file("translator.html")
+    )
     title = f"A translator from {language_name(source)} into {language_name(target)}"
     origin = _origin(translator, run, steps_trained(folder))
     write_text(path, framed(title, STYLE, content, origin, scripts))
@@ -145,6 +161,23 @@ def _examples(corpus: str, language: str) -> list[str]:
     if corpus == "toy":
         return toy_examples()
     return caption_examples() if (corpus, language) == ("multi30k", "en") else []
+
+
+def _quality(run: Run, pairs: int | None, measured: Measured | None) -> str:
+    """Say how good the translator is, as far as that is known, and that it cannot tell itself."""
+    began = "It began with the weights of another translator and" if run.start else "It"
+    number = "" if pairs is None else f"{pairs:,} "
+    if measured is None:
+        judged = "; how good it is has not been measured, and it"
+    else:
+        judged = (
+            f" and reaches a BLEU of {measured.bleu:.1f} (0 to 100, more is better) by "
+            f"{measured.search} on {measured.sentences:,} pairs that were held out, but it"
+        )
+    return (
+        f"{began} learned from {number}sentence pairs ({PAIRS_OF[run.corpus]}){judged} does not "
+        f"know when it does not know: what sounds right may be wrong."
+    )
 
 
 def _origin(translator: Translator, run: Run, steps: int | None) -> str:
