@@ -1,6 +1,7 @@
 """The command ``transformer-course``: lab, train, examine, translate, publish, grade and more."""
 
 import argparse
+import errno
 import io
 import json
 import os
@@ -8,7 +9,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
+FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 SETTINGS = ("steps", "minutes", "seed", "precision")
 LINES_AT_ONCE = 1000
 CURVES = "curves.png"
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except USER_ERRORS as error:
         if options.debug:
             raise
-        print(f"transformer-course: {_sentence(error)}", file=sys.stderr)
+        print(f"transformer-course: {_sentence(error, options)}", file=sys.stderr)
         return 2
     return status
 
@@ -85,12 +87,28 @@ def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments[:end]), list(arguments[end + 1 :])
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception, options: argparse.Namespace) -> str:
     """Return the error's message in one line."""
     if isinstance(error, OSError) and error.strerror is not None:
+        if _finds_no_folder(error):
+            return f"{error.strerror}{_way_on(options)}."
         # Files come with their names.
-        return f"{error.filename or 'standard input or output'}: {error.strerror}."
+        place = error.filename or "standard input or output"
+        return f"{place}: {error.strerror}{_way_on(options) if error.errno in FULL_DISK else ''}."
     return " ".join(str(error).split())
+
+
+def _finds_no_folder(error: OSError) -> bool:
+    """Whether no folder for temporary files has room; a file that is missing has a name."""
+    return error.errno == errno.ENOENT and error.filename is None
+
+
+def _way_on(options: argparse.Namespace) -> str:
+    """Say how to go on where the disk was full."""
+    if options.command is _train and (options.begun or options.resume):
+        words = ("transformer-course", "train", "--resume", "--output", str(options.output))
+        return f": make room, then `{shlex.join(words)}` goes on"
+    return ": make room, then give the command again"
 
 
 def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
@@ -119,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     lab.epilog = "Arguments after -- are passed on to JupyterLab, such as -- --no-browser."
 
     train = commands.add_parser("train", help="train a translator")
-    train.set_defaults(command=_train)
+    train.set_defaults(command=_train, begun=False)
     train.add_argument("--corpus", help="toy, files, multi30k or wmt14; toy if not given")
     train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
     train.add_argument("--target", type=Path, help="its translation, line by line (files)")
@@ -204,7 +222,9 @@ def _parser() -> argparse.ArgumentParser:
         "--model", type=Path, default=Path(NAME), help=f"yours; {NAME} if not given"
     )
 
-    score = commands.add_parser("evaluate", help="score a translator; prints JSON")
+    score = commands.add_parser(
+        "evaluate", help="score a translator; prints JSON, and keeps what the test split gave"
+    )
     score.set_defaults(command=_evaluate)
     _add_checkpoint(score)
     score.add_argument("--split", help="split of the corpus it was trained on; test if not given")
@@ -321,7 +341,9 @@ def _train(options: argparse.Namespace) -> int:
             _begin(options, trainer)
             if world.is_first:
                 print(f"transformer-course: {_summary(facts, corpus)}", file=sys.stderr)
-                run.write(options.output, **facts)
+                with _kept_model(options):
+                    run.write(options.output, **facts)
+                options.begun = True
             result = trainer.train()[-1]
             if world.is_first:
                 doubt = doubt_below(trainer.translator, corpus.split("dev"))
@@ -378,7 +400,6 @@ def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
                 print(f"transformer-course: goes on at step {trainer.step}.", file=sys.stderr)
     elif trainer.world.is_first:
         check_is_new(options.output)  # again: another training may have been quicker
-        _keep_model(options)
 
 
 def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss | None":
@@ -394,12 +415,21 @@ def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss 
     return loss_by(path)
 
 
-def _keep_model(options: argparse.Namespace) -> None:
-    """Keep the learner's file beside the run that it determines."""
-    if options.model:
-        from transformer_course.own.file import read
+@contextmanager
+def _kept_model(options: argparse.Namespace) -> Iterator[None]:
+    """Keep the learner's file beside the run that it determines, which the block writes."""
+    if options.resume or options.model is None:
+        yield
+        return
+    from transformer_course.own.file import read
 
-        write_text(options.output / NAME, read(options.model))
+    kept = options.output / NAME
+    write_text(kept, read(options.model))
+    try:
+        yield
+    except BaseException:  # a folder with this file alone would be neither new nor a run
+        kept.unlink()
+        raise
 
 
 def _summary(facts: dict[str, Any], corpus: "Corpus") -> str:
@@ -525,7 +555,7 @@ def _export(options: argparse.Namespace) -> None:
 def _evaluate(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.text_files import BLANK, read_pairs
     from transformer_course.translation.evaluation.evaluate import evaluate
-    from transformer_course.translation.training.runs import Run
+    from transformer_course.translation.training.runs import TEST, Run, keep_scores
     from transformer_course.translation.translator import Translator
 
     if (options.source is None) != (options.reference is None):
@@ -541,9 +571,11 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:
         run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
-        pairs = run.load_corpus().split(options.split or "test")
+        pairs = run.load_corpus().split(options.split or TEST)
     scores = evaluate(translator, pairs, options.beam)
     print(json.dumps(scores, ensure_ascii=False, indent=1))
+    if not options.source and options.split in (None, TEST):
+        keep_scores(options.checkpoint, options.beam, scores)
 
 
 def _translate(options: argparse.Namespace) -> int:

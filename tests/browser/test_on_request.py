@@ -7,7 +7,7 @@ from tests.browser.conftest import random_run, watched
 from tests.browser.test_book import violations
 from tests.browser.test_live_translator import ask
 from tools import live_translator
-from transformer_course.publish import SCRIPTS, WEB, page
+from transformer_course.publish import SCRIPTS, WEB, document, page
 from transformer_course.translation import shipped_checkpoint
 from transformer_course.translation.corpora.corpus import SentencePair
 
@@ -40,7 +40,7 @@ def folder(small, monkeypatch, tmp_path):
     files |= {name: (WEB / name).read_text(encoding="utf-8") for name in SCRIPTS}
     for name, text in files.items():
         (tmp_path / "live" / name).write_text(text, encoding="utf-8")
-    style = "".join((WEB / name).read_text(encoding="utf-8") for name in page.STYLES)
+    style = "".join(document.web_file(name) for name in (document.SHARED_STYLE, page.STYLE))
     scripts = (f"<script defer src='live/{name}'></script>" for name in ("toy.js", *SCRIPTS))
     (tmp_path / "index.html").write_text(
         f"<!DOCTYPE html><html lang='en'><head><meta charset='utf-8'><title>Test</title>"

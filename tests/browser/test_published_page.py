@@ -74,6 +74,7 @@ def test_page_opens_with_an_example_and_its_picture(opens, toy_page, translator)
             translator.translate([source])[0]
         )
         expect(visit.page.locator("#live-grid")).to_be_visible()
+        expect(visit.page.get_by_text("does not know when it does not know")).to_be_visible()
 
 
 def test_without_examples_the_page_waits_for_a_sentence(opens, tmp_path):
@@ -81,6 +82,7 @@ def test_without_examples_the_page_waits_for_a_sentence(opens, tmp_path):
     write_page(tmp_path, tmp_path / "page.html")
     with opens(tmp_path / "page.html") as visit:
         page = visit.page
+        expect(page.get_by_text("how good it is has not been measured")).to_be_visible()
         expect(page.locator("#live-input")).to_have_value("")
         expect(page.locator("#live-picture")).to_be_hidden()
         expect(page.get_by_role("button", name="Another example")).to_be_hidden()

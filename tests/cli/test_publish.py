@@ -1,3 +1,5 @@
+import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -53,6 +55,65 @@ def test_run_that_has_not_ended_is_called_so(run: Run, trained: Path, tmp_path: 
     runs.Run.read(folder).write(folder)
     assert run("publish", folder, tmp_path / "page.html")[0] == 0
     assert "not yet trained to the end" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+NOT_MEASURED = "how good it is has not been measured, and it does not know when it does not know"
+
+
+def quality(run: Run, folder: Path, page: Path) -> str:
+    """Publish a run; return what its page says of how good it is."""
+    assert run("publish", folder, page)[0] == 0
+    return re.search(r"<p>(It (?:began|learned)[^<]+)</p>", page.read_text(encoding="utf-8"))[1]
+
+
+def test_page_says_how_good_an_evaluated_run_is(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder, page = Path(shutil.copytree(trained, tmp_path / "run")), tmp_path / "page.html"
+    learned = "It learned from 12 sentence pairs (made up in the course&#x27;s toy language)"
+    assert quality(run, folder, page).startswith(f"{learned}; {NOT_MEASURED}: ")
+    scores = json.loads(run("evaluate", folder)[1])
+    assert quality(run, folder, page) == (
+        f"{learned} and reaches a BLEU of {scores['sacrebleu']:.1f} (0 to 100, more is better) by "
+        f"a greedy search on 3 pairs that were held out, but it does not know when it does not "
+        f"know: what sounds right may be wrong."
+    )
+    assert run("train", "--resume", "--output", folder)[0] == 0
+    assert NOT_MEASURED in quality(run, folder, page)
+
+
+@pytest.mark.parametrize("other", [["--split", "dev"], ["--source", "train.en", "--reference"]])
+def test_other_sentences_than_the_test_split_are_no_measure(
+    run: Run,
+    trained: Path,
+    texts: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    other: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(trained, tmp_path / "run"))
+    files = ["train.fr"] if "--reference" in other else []
+    assert run("evaluate", folder, *other, *files)[0] == 0
+    assert NOT_MEASURED in quality(run, folder, tmp_path / "page.html")
+
+
+def test_report_measures_too(run: Run, trained: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trained, tmp_path / "run"))
+    assert run("report", folder, tmp_path / "report.html", "--beam", "2")[0] == 0
+    assert "by a beam of 2 on 3 pairs that" in quality(run, folder, tmp_path / "page.html")
+    scores = json.loads(run("evaluate", folder, "--beam", "2")[1])
+    kept = json.loads((folder / "run.json").read_text(encoding="utf-8"))["scores"]
+    assert kept == {"beam_2": scores}
+
+
+def test_page_says_that_another_translator_came_before(
+    run: Run, trained: Path, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    files = ["--source", texts[0], "--target", texts[1]]
+    assert run("train", "--from", trained, *files, "--steps", "1", "--output", folder)[0] == 0
+    said = quality(run, folder, tmp_path / "page.html")
+    assert said.startswith("It began with the weights of another translator and learned from 14 ")
+    assert "sentence pairs (a text that its maker brought);" in said
 
 
 @pytest.mark.parametrize("name", ["page.txt", "page", "my_transformer.py"])

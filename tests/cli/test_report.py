@@ -30,6 +30,8 @@ def test_report_is_one_file_without_network(run: Run, trained: Path, tmp_path: P
         assert f"<h2>{section}</h2>" in html
     assert html.count("<img alt=") >= 2
     assert "tok:13a" in html
+    assert re.search(r'<img alt="The score by [^"]+by unseen words: 1 \d', html)
+    assert "over 0" not in html and "up to 0" not in html
     assert "transformer-course train --corpus toy" in html
 
 

@@ -144,7 +144,10 @@ def test_full_disk_behind_the_output_is_one_sentence(trained: Path) -> None:
     command = [sys.executable, "-m", "transformer_course.cli", "translate", trained, "the cat"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
-    said = "transformer-course: standard input or output: No space left on device.\n"
+    said = (
+        "transformer-course: standard input or output: No space left on device: make room, then "
+        "give the command again.\n"
+    )
     assert (done.returncode, done.stderr) == (2, said)
 
 

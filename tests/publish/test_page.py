@@ -7,6 +7,8 @@ from transformer_course import __version__
 from transformer_course.publish import document, page
 from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
+from transformer_course.translation.checkpoints import read_json
+from transformer_course.translation.corpora.registry import CORPORA
 
 TEXT_CONTRAST = 4.5  # WCAG AA
 
@@ -45,14 +47,26 @@ def test_page_says_what_it_was_made_from(html):
         assert fact in footer
 
 
+def test_page_says_how_good_the_toy_is(html):
+    scores = read_json(toy_checkpoint() / "run.json")["scores"]["test"]
+    said = re.search("<p>(It learned from .*)</p>", html)[1]
+    assert f"a BLEU of {scores['sacrebleu']:.1f} (" in said
+    assert f"on {scores['sentences']:,} pairs that were held out" in said
+    assert "it does not know when it does not know" in said
+
+
+def test_every_corpus_has_words_for_those_who_do_not_know_it():
+    assert page.PAIRS_OF.keys() == CORPORA.keys()
+
+
 def test_page_names_no_file_and_no_address(html):
     assert re.findall(r'(?:src|href)="(?!data:,")', html) == []
     assert "http://" not in html and "https://" not in html
 
 
 def test_page_holds_what_the_book_loads(html):
-    for name in (*page.SCRIPTS, *page.STYLES):
-        assert (page.WEB / name).read_text(encoding="utf-8").strip() in html
+    for name in (*page.SCRIPTS, document.SHARED_STYLE, page.STYLE):
+        assert document.web_file(name).strip() in html
 
 
 def test_a_page_opens_with_colours_and_choices():

@@ -1,8 +1,8 @@
 """Publish a translator: one HTML page that translates in the browser."""
 
+from transformer_course.publish.document import WEB
 from transformer_course.publish.page import (
     SCRIPTS,
-    WEB,
     Choice,
     caption_examples,
     opening_script,

@@ -1,4 +1,4 @@
-"""A page to be read: headings, paragraphs, tables and pictures in one file without network."""
+"""Pages in one file without network: what all have, and headings, paragraphs, tables, pictures."""
 
 import base64
 import html
@@ -19,7 +19,8 @@ from transformer_course.plots.theme import SEQUENTIAL
 WEB = Path(__file__).parent / "web"
 """The folder with scripts, styles and HTML, which the course's book uses too."""
 SUFFIXES = (".html", ".htm")
-STYLES = ("page.css", "document.css")
+SHARED_STYLE, STYLE = "page.css", "document.css"
+"""The styles of all pages, and of those to be read."""
 
 SHADES = 101
 """Colours of the attention weights 0.00, 0.01 ... 1.00."""
@@ -56,13 +57,41 @@ def write_document(path: Path, title: str, parts: Iterable[str]) -> None:
         If it cannot be written; what was there before is untouched.
     """
     check_page(path)
-    text = Template((WEB / "document.html").read_text(encoding="utf-8")).substitute(
+    write_text(path, framed(title, STYLE, "\n".join(parts)))
+
+
+def framed(
+    title: str, style: str, content: str, origin: str = "", scripts: Sequence[str] = ()
+) -> str:
+    """Return a whole page: the head, the heading and the foot that all pages have, and its own.
+
+    Parameters
+    ----------
+    title
+        Its title, which is its heading too.
+    style
+        The file of its own styles, in :data:`WEB`.
+    content
+        HTML below the heading.
+    origin
+        What it was made from, in a sentence.
+    scripts
+        JavaScript; a page without any forbids all.
+    """
+    made = f"Made with the Transformer course, version {__version__}."
+    return Template(web_file("page.html")).substitute(
         title=html.escape(title),
-        style="\n".join((WEB / name).read_text(encoding="utf-8") for name in STYLES),
-        content="\n".join(parts),
-        origin=f"Made with the Transformer course, version {__version__}.",
+        script_source="script-src 'unsafe-inline'; " if scripts else "",
+        style="\n".join(map(web_file, (SHARED_STYLE, style))),
+        content=content.strip(),
+        origin=f"{html.escape(origin)} {made}" if origin else made,
+        scripts="".join(f"<script>\n{script}</script>\n" for script in scripts),
     )
-    write_text(path, text)
+
+
+def web_file(name: str) -> str:
+    """Read a file of :data:`WEB`."""
+    return (WEB / name).read_text(encoding="utf-8")
 
 
 def heading(text: str) -> str:

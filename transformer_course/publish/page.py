@@ -8,13 +8,19 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from transformer_course import __version__
 from transformer_course.files import write_text
 from transformer_course.publish.checkpoint import checkpoint
-from transformer_course.publish.document import WEB, check_page, shades
+from transformer_course.publish.document import check_page, framed, paragraph, shades, web_file
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
-from transformer_course.translation.training.runs import Run, doubt_in, steps_trained
+from transformer_course.translation.training.runs import (
+    Measured,
+    Run,
+    doubt_in,
+    measured_in,
+    pairs_trained,
+    steps_trained,
+)
 from transformer_course.translation.translator import (
     CAPTIONS,
     Translator,
@@ -30,10 +36,17 @@ SCRIPTS = (
     "view.js",
 )
 """They follow the data, in this order."""
-STYLES = ("page.css", "translator.css")
+STYLE = "translator.css"
 EXAMPLES = 20
 PART = 1_000_000
 """Characters of the weights that a script brings at most, so that a page can show progress."""
+PAIRS_OF = {
+    "toy": "made up in the course's toy language",
+    "files": "a text that its maker brought",
+    "multi30k": "captions of photographs from Multi30k",
+    "wmt14": "proceedings of the European Parliament",
+}
+"""What the sentence pairs of a corpus are, for people who do not know it."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +100,15 @@ def write_page(folder: Path, path: Path) -> None:
         *translator_scripts(
             "published", translator, _examples(run.corpus, source), doubt_in(folder)
         ),
-        *(_read(name) for name in SCRIPTS),
+        *map(web_file, SCRIPTS),
     ]
-    html = Template(_read("page.html")).substitute(
-        title=f"A translator from {language_name(source)} into {language_name(target)}",
-        style="\n".join(_read(name) for name in STYLES),
-        translator=_read("translator.html"),
-        origin=_origin(translator, run, steps_trained(folder)),
-        scripts="\n".join(f"<script>\n{script}</script>" for script in scripts),
+    quality = _quality(run, pairs_trained(folder), measured_in(folder))
+    content = Template(web_file("published.html")).substitute(
+        quality=paragraph(quality), translator=web_file("translator.html")
     )
-    write_text(path, html)
+    title = f"A translator from {language_name(source)} into {language_name(target)}"
+    origin = _origin(translator, run, steps_trained(folder))
+    write_text(path, framed(title, STYLE, content, origin, scripts))
 
 
 def opening_script(choices: Sequence[Choice]) -> str:
@@ -151,20 +163,30 @@ def _examples(corpus: str, language: str) -> list[str]:
     return caption_examples() if (corpus, language) == ("multi30k", "en") else []
 
 
+def _quality(run: Run, pairs: int | None, measured: Measured | None) -> str:
+    """Say how good the translator is, as far as that is known, and that it cannot tell itself."""
+    began = "It began with the weights of another translator and" if run.start else "It"
+    number = "" if pairs is None else f"{pairs:,} "
+    if measured is None:
+        judged = "; how good it is has not been measured, and it"
+    else:
+        judged = (
+            f" and reaches a BLEU of {measured.bleu:.1f} (0 to 100, more is better) by "
+            f"{measured.search} on {measured.sentences:,} pairs that were held out, but it"
+        )
+    return (
+        f"{began} learned from {number}sentence pairs ({PAIRS_OF[run.corpus]}){judged} does not "
+        f"know when it does not know: what sounds right may be wrong."
+    )
+
+
 def _origin(translator: Translator, run: Run, steps: int | None) -> str:
     """Say what the page was made from."""
     parameters = sum(tensor.numel() for tensor in parameters_by_name(translator.model).values())
     trained = "not yet trained to the end" if steps is None else f"trained for {steps:,} steps"
-    return (
-        f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”. "
-        f"Made with the Transformer course, version {__version__}."
-    )
+    return f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”."
 
 
 def _json(content: Any) -> str:
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")  # in a page, "</script>" would end the script
-
-
-def _read(name: str) -> str:
-    return (WEB / name).read_text(encoding="utf-8")

@@ -36,13 +36,19 @@ from transformer_course.translation.evaluation.failures import (
 from transformer_course.translation.evaluation.metrics import (
     Interval,
     paired_bootstrap,
+    scores,
     scores_with_intervals,
 )
-from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
+from transformer_course.translation.training.runs import (
+    RUN_FILE,
+    TEST,
+    Run,
+    doubt_in,
+    keep_scores,
+)
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
 
-TEST = "test"
 MOST_RUNS = 4
 """Lines of a picture that can be told apart."""
 SHOWN, WORST = 20, 10
@@ -136,7 +142,7 @@ class Judged:
 def write_report(
     folders: Sequence[Path], path: Path, beam: int = 1, data: Path | None = None
 ) -> None:
-    """Write a page on one run, or on several with the same test split.
+    """Write a page on one run, or on several with the same test split; keep their scores.
 
     Parameters
     ----------
@@ -173,6 +179,9 @@ def write_report(
     source, target = (language_name(t.language) for t in _sides(first.translator))
     names = " and ".join(each.name for each in judged)
     write_document(path, f"{source} into {target}: {names}", _parts(judged))
+    for each in judged:
+        language = each.translator.target.language
+        keep_scores(each.folder, beam, scores(each.translations, each.references, language))
 
 
 def _judged(folder: Path, beam: int, data: Path | None) -> Judged:

@@ -200,6 +200,25 @@ def test_bins_end_where_they_say(long_table: pd.DataFrame) -> None:
     assert summary["repeating"].tolist() == [0.5, 0, 1]
 
 
+def test_bin_of_a_single_count_is_called_by_it(long_table: pd.DataFrame) -> None:
+    counts = long_table.assign(unseen_words=[0, 1, 2, 3, 4])
+    summary = summary_by(counts, "unseen_words", [0, 1, 3])
+    assert summary.index.tolist() == ["none", "1", "over 1, up to 3", "over 3"]
+    assert summary["sentences"].tolist() == [1, 1, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("first", "names"),
+    [(0.5, ["over 0, up to 1", "over 1"]), (-1, ["up to 0", "over 0, up to 1", "over 1"])],
+)
+def test_bins_of_other_numbers_are_not(
+    long_table: pd.DataFrame, first: float, names: list[str]
+) -> None:
+    """There are many between 0 and 1, and below 0."""
+    numbers = long_table.assign(change=[first, 1, 2, 2, 2])
+    assert summary_by(numbers, "change", [0, 1]).index.tolist() == names
+
+
 def test_bleu_of_a_bin_is_pooled(long_table: pd.DataFrame) -> None:
     summary = summary_by(long_table, "source_words", [5, 10])
     said, wanted = long_table["translation"].tolist(), long_table["reference"].tolist()

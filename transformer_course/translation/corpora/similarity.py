@@ -142,11 +142,13 @@ def _cosine(a: Tensor, b: Tensor) -> Float[np.ndarray, "pairs"]:
 
 def _weights(sentences: Sequence[Words]) -> Tensor:
     """Return a sparse matrix: for each sentence its words, the rarer the heavier, length 1."""
-    counts = Counter(chain.from_iterable(map(set, sentences)))
+    # Not sets: their order, and with it the sums, would be another one in each process.
+    different = [[*dict.fromkeys(words)] for words in sentences]
+    counts = Counter(chain.from_iterable(different))
     frequent = [word for word, count in counts.most_common(WORDS) if count > 1]
     ids = {word: number for number, word in enumerate(frequent)}
     rarity = np.log(len(sentences) / np.array([counts[word] for word in frequent], dtype=float))
-    rows = [[ids[word] for word in {*words} if word in ids] for words in sentences]
+    rows = [[ids[word] for word in words if word in ids] for words in different]
     lengths = np.array([len(row) for row in rows])
     columns = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
     values = rarity[columns]

@@ -165,7 +165,8 @@ def summary_by(
         The column to sort the rows by.
     bins
         Where one bin ends and the next begins, rising: ``[5, 10]`` makes the bins "up to 5",
-        "over 5, up to 10" and "over 10". Without bins each value of the column gets its own.
+        "over 5, up to 10" and "over 10". Of counts, ``[0, 1]`` makes "none", "1" and "over 1".
+        Without bins each value of the column gets its own.
 
     Returns
     -------
@@ -207,7 +208,14 @@ def _binned(values: pd.Series, edges: Sequence[int | float]) -> pd.Series:
     rising = all(low < high for low, high in pairwise([-math.inf, *edges, math.inf]))
     if len(edges) == 0 or not rising:
         raise ValueError(f"bins must be one or more numbers, finite and rising; got {list(edges)}.")
-    names = [f"up to {edges[0]:g}"]
-    names += [f"over {low:g}, up to {high:g}" for low, high in pairwise(edges)]
+    counts = pd.api.types.is_integer_dtype(values) and bool(values.min() >= 0)
+    names = ["none" if counts and edges[0] == 0 else f"up to {edges[0]:g}"]
+    names += [_name(low, high, counts) for low, high in pairwise(edges)]
     names += [f"over {edges[-1]:g}"]
     return pd.cut(values, [-math.inf, *edges, math.inf], labels=names)
+
+
+def _name(low: int | float, high: int | float, counts: bool) -> str:
+    """Return the name of a bin, which is its number where only one count falls into it."""
+    whole = low == int(low) and high == low + 1
+    return f"{high:g}" if counts and whole else f"over {low:g}, up to {high:g}"

@@ -133,6 +133,7 @@ class Trainer:
             If the processes that train together stand at different steps or have different texts.
         """
         self._check_that_all_agree()
+        began_at = self.step
         self.weights.swap_out()
         self._forget_the_stop()
         if self.output and self.step == 0:  # a run killed before its first look can be resumed
@@ -164,6 +165,8 @@ class Trainer:
                 self._evaluate()
         self.weights.swap_in(self.weights.best or self.weights.average)
         self.model.eval()
+        if self.step == began_at:  # the disk may have filled up between the files of the last look
+            self._hand_out()
         return self.history
 
     def update(self, batch: Batch) -> None:
@@ -355,7 +358,7 @@ class Trainer:
     # Evaluation
 
     def _evaluate(self) -> None:
-        """Add a row to the history, write a checkpoint, hand the history to the watcher."""
+        """Add a row to the history, and hand out what was learned."""
         self.weights.swap_in(self.weights.average)
         row = {
             "step": self.step,
@@ -370,6 +373,10 @@ class Trainer:
         if not self._stopped_between_evaluations():
             self._keep_the_best()
             self.losses = []
+        self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Write a checkpoint, hand the history to the watcher."""
         if self.output:
             self.save(self.output)
         if self.watch:
