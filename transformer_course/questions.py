@@ -125,6 +125,10 @@ def _pretrained() -> dict[int, float]:
     return {2: 59_514 - 1, 5: 512 // 2, 6: F.silu(torch.tensor(1.0)).item()}
 
 
+def _when_it_does_not_work() -> dict[int, float]:
+    return {1: math.log(8000), 4: 30, 7: (1 - 0.01) ** 100}
+
+
 def _parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
@@ -146,4 +150,5 @@ RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
     "09_real_translation": _real_translation,
     "10_variants": _variants,
     "11_pretrained": _pretrained,
+    "12_when_it_does_not_work": _when_it_does_not_work,
 }

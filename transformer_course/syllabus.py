@@ -18,6 +18,7 @@ LESSONS = {
     "09_real_translation": "Real translation",
     "10_variants": "Variants",
     "11_pretrained": "A real pretrained translator",
+    "12_when_it_does_not_work": "When it does not work",
 }
 """The title of each lesson by the name of its notebook."""
 

@@ -146,7 +146,7 @@ PICTURES = {
     "vocabulary_tradeoff": lambda: plots.vocabulary_tradeoff(PIECES),
     "who_catches_whom": lambda: plots.who_catches_whom(VERDICTS, "One is caught"),
 }
-NOT_PICTURES = {"COLOURS", "course_map", "LiveLossPicture", "Picture", "enable"}
+NOT_PICTURES = {"COLOURS", "course_map", "first_question", "LiveLossPicture", "Picture", "enable"}
 FIGURES = [name for name in PICTURES if get_type_hints(getattr(plots, name))["return"] is Picture]
 CHARTS = [name for name in PICTURES if name not in FIGURES]
 SAMPLE = [*PICTURES][::6]

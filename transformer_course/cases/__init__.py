@@ -1,6 +1,6 @@
-"""Broken translators of lesson 12: what their authors see, what one can try, whether it is mended."""
+"""The broken translators of lesson 12: to be looked at, experimented with, named and mended."""
 
 from transformer_course.cases.desk import Desk, take
-from transformer_course.cases.score import names, scoreboard
+from transformer_course.cases.score import examined, names, scoreboard
 
-__all__ = ["Desk", "names", "scoreboard", "take"]
+__all__ = ["Desk", "examined", "names", "scoreboard", "take"]

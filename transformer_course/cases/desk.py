@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from transformer_course.cases import catalogue, journal, spoken_numbers
 from transformer_course.cases.catalogue import GOAL, Case, names
 from transformer_course.cases.program import WEIGHTS, Program
 from transformer_course.cases.supplies import Supplies
+from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import (
     NEUTRAL,
     Feedback,
@@ -31,7 +32,7 @@ from transformer_course.plots import Picture, curve_comparison
 FOLDER = "cases"
 TRAINED = "trained.json"
 """Beside the weights: which text of the file they are from, and the curve."""
-RECORDED = Path(__file__).with_name("recorded.json")
+RECORDED = Path(__file__).parents[1] / "results" / "cases.json"
 SHOWN = 6
 """Translations on the desk."""
 
@@ -68,8 +69,13 @@ class Desk:
     def _repr_html_(self) -> str:
         return card(f"Level {self.case.level}", self.case.title, NEUTRAL, self._parts())
 
+    @property
+    def recorded(self) -> Run:
+        """What its author has seen."""
+        return recorded(self.case)
+
     def _parts(self) -> list[Part]:
-        run = recorded(self.case)
+        run = self.recorded
         return [
             Sentence(f"“{self.case.story}”" if self.case.story else ""),
             Sentence(f"{run.score:.0%} of {spoken_numbers.TEST} new numbers are right.", "Score"),
@@ -93,14 +99,14 @@ class Desk:
 
     # Experiments
 
-    def run(self, experiment: Callable[..., Any], **given: Any) -> Any:
+    def run(self, experiment: Callable[..., Any] | Exercise, **given: Any) -> Any:
         """Make an experiment with the translator, and return what it returns.
 
         Parameters
         ----------
         experiment
             A function; by the names of its parameters it says what it needs, such as ``scores``,
-            ``batch``, ``step``, ``say``.
+            ``batch``, ``step``, ``say``. For an exercise, its model answer is taken.
         given
             What it is to get instead, as in ``batch=...``.
 
@@ -109,8 +115,9 @@ class Desk:
         ValueError
             If it asks for something that there is not.
         """
-        supplies = Supplies(self.program)
-        arguments = supplies.for_(experiment, given)
+        if isinstance(experiment, Exercise):
+            experiment = experiment.task.answer
+        arguments = Supplies(self.program).for_(experiment, given)
         if self.case.par and not journal.is_solved(self.case):
             journal.note(self.case, journal.RAN, getattr(experiment, "__name__", "an experiment"))
             print(f"Experiment {journal.spent(self.case)}; par is {self.case.par}.")
@@ -187,7 +194,7 @@ class Desk:
         scored = f"{run.score:.0%} of {len(self._test)} new numbers are right"
         if run.score < GOAL:
             return self._feedback(
-                Verdict.WRONG, f"{scored}; {GOAL:.0%} are wanted. It was {self._before:.0%}."
+                Verdict.WRONG, f"{scored}; {GOAL:.0%} are wanted. It was {self.recorded.score:.0%}."
             )
         if missing := set(self.case.faults) - journal.named(self.case):
             some = "what else" if len(missing) < len(self.case.faults) else "what"
@@ -211,10 +218,6 @@ class Desk:
     @cached_property
     def _test(self) -> list[tuple[str, str]]:
         return self.case.kind_of_program(self.file).text("test")
-
-    @property
-    def _before(self) -> float:
-        return recorded(self.case).score
 
     def _feedback(self, verdict: Verdict, *words: str) -> Feedback:
         return Feedback(verdict, self.case.title, tuple(map(Sentence, words)))
@@ -246,6 +249,18 @@ class Desk:
         return hashlib.sha256(self.file.read_bytes()).hexdigest()
 
 
+def recorded(case: Case) -> Run:
+    """Return what was recorded of a case's training."""
+    run = runs()[case.key if case.faults else f"{catalogue.HEALTHY} {case.program}"]
+    return Run(run["curve"], [tuple(row) for row in run["said"]], run["score"])
+
+
+@cache
+def runs() -> dict[str, Any]:
+    """Return what was recorded of all cases, by their key."""
+    return json.loads(RECORDED.read_text(encoding="utf-8"))["runs"]
+
+
 def take(key: str, anew: bool = False) -> Desk:
     """Lay a case into the folder ``cases`` of the workspace, and open it.
 
@@ -268,13 +283,6 @@ def take(key: str, anew: bool = False) -> Desk:
     if anew:
         desk.lay()
     return desk
-
-
-def recorded(case: Case) -> Run:
-    """Return what was recorded of a case's training."""
-    runs = json.loads(RECORDED.read_text(encoding="utf-8"))["runs"]
-    run = runs[case.key if case.level or case.faults else f"healthy {case.program}"]
-    return Run(run["curve"], [tuple(row) for row in run["said"]], run["score"])
 
 
 def _short(row: tuple[str, str, str]) -> tuple[str, str, str]:

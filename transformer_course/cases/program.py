@@ -107,6 +107,7 @@ class WithTorch(Program):
     """A program around `nn.Transformer`: functions, and constants at the top of the file."""
 
     def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
+        """Train as :meth:`Program.train` says."""
         usual, self.module.STEPS = self.module.STEPS, round(self.module.STEPS * times)
         try:
             self.module.train(self.folder, watch)
@@ -114,18 +115,22 @@ class WithTorch(Program):
             self.module.STEPS = usual
 
     def trained(self) -> System:
+        """Return what was saved."""
         return self._system(*self.module.load(self.folder))
 
     def fresh(self) -> System:
+        """Return a system that has learned nothing yet."""
         torch.manual_seed(0)
         _, source, target = self.module.prepare(self.folder)
         return self._system(self.module.Translator(len(source), len(target)), source, target)
 
     def batches(self) -> Iterator[Batch]:
+        """Yield the batches of the training."""
         pairs, _, _ = self.module.prepare(self.folder)
         return self.module.batches(pairs, 0)
 
     def subject(self) -> Subject:
+        """Return what is examined."""
         torch.manual_seed(0)
         module, network = self.module, self.module.Translator(WORDS, WORDS)
         return Subject(
@@ -158,17 +163,19 @@ class WithTorch(Program):
 class WithParts(Program):
     """A `my_transformer.py` in which all parts are written out."""
 
-    SIZES = {"d_model": 48}
+    WIDTH = 48
     STEPS, BATCH_TOKENS, LOOK_EVERY = 600, 400, 25
     SMALL = 8
     """Test sentences that are looked at while it trains."""
 
     def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
+        """Train as :meth:`Program.train` says."""
         trainer = self._trainer(round(self.STEPS * times), self.text("test")[: self.SMALL])
         trainer.train(lambda trainer: watch(trainer.step, trainer.history[-1]["train_loss"]))
         torch.save(trainer.translator.network.state_dict(), self.folder / WEIGHTS)
 
     def trained(self) -> System:
+        """Return what was saved."""
         system = self.fresh()
         weights = torch.load(self.folder / WEIGHTS, weights_only=True)
         system.network.load_state_dict(weights)
@@ -176,6 +183,7 @@ class WithParts(Program):
         return system
 
     def fresh(self) -> System:
+        """Return a system that has learned nothing yet."""
         trainer = self._trainer(self.STEPS, [])
         translator = trainer.translator
 
@@ -195,9 +203,11 @@ class WithParts(Program):
         )
 
     def subject(self) -> Subject:
+        """Return what is examined."""
         return subject_of(self.module)
 
     def batches(self) -> Iterator[Batch]:
+        """Yield the batches of the training."""
         trainer = self._trainer(self.STEPS, [])
         while True:
             yield trainer.next_batch()
@@ -205,7 +215,7 @@ class WithParts(Program):
     def _trainer(self, steps: int, dev: Text) -> Any:
         module, text = self.module, self.text("train")
         return module.Trainer(
-            module.Translator.from_pairs(text, **self.SIZES),
+            module.Translator.from_pairs(text, d_model=self.WIDTH),
             text,
             dev,
             steps=steps,

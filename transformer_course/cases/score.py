@@ -3,6 +3,7 @@
 import pandas as pd
 
 from transformer_course.cases import catalogue, journal
+from transformer_course.cases.desk import runs
 
 
 def names() -> pd.DataFrame:
@@ -23,3 +24,18 @@ def scoreboard() -> pd.DataFrame:
         }
         for case, spent, solved in journal.standings()
     )
+
+
+def examined() -> pd.DataFrame:
+    """Return what `examine` said of each case, as recorded; without the names of its faults."""
+    found = {key: runs()[key]["examined"] for key in catalogue.cases()}
+    return pd.DataFrame(
+        {"level": catalogue.cases()[key].level, "examine says": _verdict(each)}
+        for key, each in found.items()
+    )
+
+
+def _verdict(found: dict[str, list[str]]) -> str:
+    if found["named"]:
+        return "names a fault"
+    return "an experiment fails" if found["failing"] else "nothing is wrong"

@@ -14,17 +14,52 @@ LARGEST = 999_999
 TRAINING, TEST = 4000, 200
 BLANK = 40
 """The line of ``train.en``, counted from 0, that is blank."""
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-    "sixteen seventeen eighteen nineteen"
-).split()
-TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
-UN = (
-    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize"
-).split()
-UN += ["dix sept", "dix huit", "dix neuf"]
-DIX = ["", "dix", "vingt", "trente", "quarante", "cinquante", "soixante", "soixante"]
-DIX += ["quatre vingt", "quatre vingt"]
+ONES = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+UN = [
+    "zéro",
+    "un",
+    "deux",
+    "trois",
+    "quatre",
+    "cinq",
+    "six",
+    "sept",
+    "huit",
+    "neuf",
+    "dix",
+    "onze",
+    "douze",
+    "treize",
+    "quatorze",
+    "quinze",
+    "seize",
+    "dix sept",
+    "dix huit",
+    "dix neuf",
+]
+DIX = ["", "", "vingt", "trente", "quarante", "cinquante"] + 2 * ["soixante"] + 2 * ["quatre vingt"]
 
 
 def english(number: int) -> str:

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from transformer_course.cases.program import (
@@ -21,6 +20,7 @@ from transformer_course.cases.program import (
     right_batch,
     words_of,
 )
+from transformer_course.model import evaluating
 
 SENTENCES = 32
 """In a batch, and in what is translated for an experiment."""
@@ -82,11 +82,12 @@ class Supplies:
 
     @property
     def scores(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """From source ids and target ids, logits; as it stands after loading."""
+        """From source ids and target ids, logits; in evaluation mode."""
+        system = self.trained
 
         def scores(source: Tensor, target: Tensor) -> Tensor:
-            with torch.no_grad():
-                return self.trained.scores(source, target)
+            with evaluating(system.network):
+                return system.scores(source, target)
 
         return scores
 

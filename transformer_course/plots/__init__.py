@@ -24,6 +24,7 @@ from transformer_course.plots.feed_forward import (
     position_wise_diagram,
     unit_words,
 )
+from transformer_course.plots.first_question import first_question
 from transformer_course.plots.layers import (
     encoder_and_decoder_layer,
     information_paths,
@@ -95,6 +96,7 @@ __all__ = [
     "encoder_and_decoder_layer",
     "encoding_heatmap",
     "failure_chart",
+    "first_question",
     "forward_pass",
     "head_ablation",
     "head_grid",

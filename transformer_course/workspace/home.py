@@ -8,6 +8,8 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from transformer_course.cases import journal
+from transformer_course.cases.catalogue import Case
 from transformer_course.files import write_text
 from transformer_course.own import file, sections
 from transformer_course.own.location import NAME
@@ -16,6 +18,7 @@ from transformer_course.workspace.outline import Standing, standings
 from transformer_course.workspace.update import series
 
 PAGE = "Home.md"
+CASES = "12_when_it_does_not_work"
 SOLVED, UNSOLVED = "\u25cf", "\u25cb"
 
 
@@ -62,6 +65,8 @@ of [{NAME}]({NAME}) are yours.
 <table style="margin:14px">
 {_cells("th", "", "Lesson", "Solved", "Next")}{rows}</table>
 
+{_cases(journal.standings(), address)}
+
 *The course rewrites this page at each start and in the first cell of each lesson. Close and open it
 to see what is new.*
 """
@@ -83,6 +88,23 @@ def _row(lesson: Standing, address: str) -> str:
     number = str(int(lesson.lesson.partition("_")[0]))
     link = f'<a href="{address}">{escape(lesson.title)}</a>'
     return _cells("td", number, link, marks, up_next)
+
+
+def _cases(standings: Sequence[tuple[Case, int, bool]], address: Address) -> str:
+    """Return the scoreboard of the broken translators: a row for each level."""
+    levels = sorted({case.level for case, _, _ in standings})
+    rows = ""
+    for level in levels:
+        here = [each for each in standings if each[0].level == level]
+        done = [(case.par, spent) for case, spent, solved in here if solved]
+        marks = SOLVED * len(done) + UNSOLVED * (len(here) - len(done))
+        par, spent = (str(sum(numbers)) for numbers in zip(*done, strict=True)) if done else "  "
+        rows += _cells("td", str(level), marks, spent, par)
+    heading = _cells("th", "Level", "Mended", "Experiments", "Par")
+    return f"""Translators that you mended in [lesson 12]({address(CASES)}), and the experiments it took:
+
+<table style="margin:14px">
+{heading}{rows}</table>"""
 
 
 def _cells(tag: str, *cells: str) -> str:

@@ -154,12 +154,12 @@ def load(folder):
     pairs, source_words, target_words = prepare(folder)
     network = Translator(len(source_words), len(target_words))
     network.load_state_dict(torch.load(folder / "weights.pt", weights_only=True))
-    network.eval()
     return network, source_words, target_words
 
 
 @torch.no_grad()
 def translate_ids(network, sources, longest=30):
+    network.eval()
     source = padded([sentence + [EOS] for sentence in sources])
     target = torch.full((len(sources), 1), BOS)
     for _ in range(longest):
