@@ -18,6 +18,7 @@ LESSONS = {
     "09_real_translation": "Real translation",
     "10_variants": "Variants",
     "11_pretrained": "A real pretrained translator",
+    "13_your_own_text": "Your own text",
 }
 """The title of each lesson by the name of its notebook."""
 
