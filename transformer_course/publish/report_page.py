@@ -38,11 +38,11 @@ from transformer_course.translation.evaluation.metrics import (
     paired_bootstrap,
     scores_with_intervals,
 )
+from transformer_course.translation.training.looks import TEST, note_look
 from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
 
-TEST = "test"
 MOST_RUNS = 4
 """Lines of a picture that can be told apart."""
 SHOWN, WORST = 20, 10
@@ -173,6 +173,8 @@ def write_report(
     source, target = (language_name(t.language) for t in _sides(first.translator))
     names = " and ".join(each.name for each in judged)
     write_document(path, f"{source} into {target}: {names}", _parts(judged))
+    for each in judged:
+        note_look(each.folder, "report", beam, each.translator, each.pairs, each.translations)
 
 
 def _judged(folder: Path, beam: int, data: Path | None) -> Judged:
@@ -275,10 +277,7 @@ def _compared(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _differ_by_seed(judged: Sequence[Judged]) -> bool:
     """Whether runs are the same but for their seeds."""
-    recipes = [
-        replace(each.run.recipe, training=replace(each.run.recipe.training, seed=0))
-        for each in judged
-    ]
+    recipes = [each.run.recipe.with_seed(0) for each in judged]
     seeds = {each.run.recipe.training.seed for each in judged}
     trained = [each.corpus.split("train") for each in judged]
     alike = all(r == recipes[0] and t == trained[0] for r, t in zip(recipes, trained, strict=True))

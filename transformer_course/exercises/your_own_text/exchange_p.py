@@ -3,11 +3,13 @@
 import itertools
 from statistics import fmean
 
+from transformer_course import translation
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
 
 
 @exercise(
+    reference=translation.exchange_p,
     cases=[
         Case(([2.0], [1.0])),
         Case(([21.5, 20.25, 22.0], [19.0, 18.5, 20.0])),
