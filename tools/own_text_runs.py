@@ -1,4 +1,4 @@
-"""Answer the question of lesson 13 for 3,000 captions, German into French: 1,500 or 6,000 pieces?
+"""Train 3,000 captions, German into French, with 1,500 and 6,000 pieces: lesson 13's question.
 
     python -m tools.own_text_runs          a quarter of an hour on one core that is free
 
@@ -55,13 +55,7 @@ def train(folder: Path, files: tuple[Path, Path], pieces: int, seed: int) -> Non
 
 
 def _results(folders: list[Path]) -> dict[str, Any]:
-    """Put the runs together.
-
-    Raises
-    ------
-    ValueError
-        If they were not trained alike: on another machine, or in other numbers.
-    """
+    """Put the runs together; raise ValueError if they were not trained on one kind of machine."""
     stored = [read_json(folder / RUN_FILE) for folder in folders]
     if len({(run["machine"], run["precision"]) for run in stored}) > 1:
         raise ValueError("the runs were not trained alike; empty the folder and begin again.")

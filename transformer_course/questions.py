@@ -13,6 +13,7 @@ from torch import nn
 
 from transformer_course import model, translation
 from transformer_course.model import variants
+from transformer_course.translation.corpora.splits import held_out
 
 CLOSE = 0.01
 """Largest relative difference that counts as right, where the number is not a whole one."""
@@ -125,6 +126,10 @@ def _pretrained() -> dict[int, float]:
     return {2: 59_514 - 1, 5: 512 // 2, 6: F.silu(torch.tensor(1.0)).item()}
 
 
+def _your_own_text() -> dict[int, float]:
+    return {3: held_out(30_000), 5: 1 / math.comb(4 + 3, 3), 6: (11 + 1) / (999 + 1)}
+
+
 def _parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
@@ -146,4 +151,5 @@ RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
     "09_real_translation": _real_translation,
     "10_variants": _variants,
     "11_pretrained": _pretrained,
+    "13_your_own_text": _your_own_text,
 }

@@ -35,7 +35,8 @@ CELL = 1 / 3  # of the time limit is what one cell may take
 def submissions(folder: Path) -> list[Path]:
     """Return all notebooks, ``my_transformer.py`` and folders with a card in a folder.
 
-    What lies in their place is returned, too: each other file, and each folder that holds neither, so that nobody is overlooked.
+    What lies in their place is returned, too: each other file, and each folder that holds none of
+    these, so that nobody is overlooked.
 
     Raises
     ------

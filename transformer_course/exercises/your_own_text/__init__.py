@@ -1,4 +1,4 @@
-"""Lesson 13: the exercises on a fair split, on chance in the sentences and on chance in the seeds."""
+"""Lesson 13: the exercises on a fair split, and on chance in sentences and in seeds."""
 
 from transformer_course.exercises.your_own_text.exchange_p import exchange_p
 from transformer_course.exercises.your_own_text.paired_p import paired_p

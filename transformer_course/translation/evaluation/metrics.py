@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 import sacrebleu
@@ -334,7 +334,7 @@ def sentence_counts(
     return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in found])
 
 
-def bleu_of_counts(counts: Iterable[int]) -> float:
+def bleu_of_counts(counts: Iterable[SupportsInt]) -> float:
     """Return sacreBLEU's figure for a test set: the rows of :func:`sentence_counts`, added up."""
     c = [int(number) for number in counts]
     return BLEU.compute_bleu(c[:4], c[4:8], c[8], c[9], "exp").score

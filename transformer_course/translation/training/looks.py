@@ -17,7 +17,7 @@ from jaxtyping import Int
 
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
-from transformer_course.translation.evaluation.metrics import bleu_metric, sentence_counts
+from transformer_course.translation.evaluation.metrics import scores, sentence_counts
 from transformer_course.translation.translator import SHIPPED, Translator
 
 TEST = "test"
@@ -81,15 +81,15 @@ def note_look(
 
     Nothing is written to the translators that ship, nor where nobody may write.
     """
-    language = translator.target.language
+    language, references = translator.target.language, [pair.target for pair in pairs]
     look = Look(
         at=now(),
         by=by,
         beam=beam,
         languages=[translator.source.language, language],
         test=fingerprint(pairs),
-        signature=str(bleu_metric(language).get_signature()),
-        counts=sentence_counts(translations, [p.target for p in pairs], language).tolist(),
+        signature=scores(translations, references, language)["signature"],
+        counts=sentence_counts(translations, references, language).tolist(),
     )
     if folder.resolve().parent != SHIPPED.resolve():
         with suppress(PermissionError), (folder / LOOKS_FILE).open("a", encoding="utf-8") as file:
