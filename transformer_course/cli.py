@@ -173,7 +173,8 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="tiny",
-        help="tiny if not given; little; small; base, the paper's; or that of a corpus, such as multi30k",
+        help="tiny if not given; little; small; base, the paper's; or that of a corpus, such as "
+        "multi30k",
     )
 
     text = commands.add_parser("text", help="say what is in two files before you train on them")
