@@ -69,7 +69,10 @@ class Told:
                 "parameters": int(),
             }:
                 return cls(folder, run, stored, looks_in(folder))
-        raise CheckpointError(f"{folder} holds no run that has ended; go on with --resume.")
+        raise CheckpointError(
+            f"{folder} holds no run that has ended, or one of an earlier version: go on with "
+            f"--resume, or train again."
+        )
 
     @property
     def name(self) -> str:
