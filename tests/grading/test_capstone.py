@@ -73,10 +73,13 @@ def group(tmp_path: Path) -> Path:
     return folder
 
 
-def test_complete_capstone_is_right_and_is_one_row(group: Path, tmp_path: Path) -> None:
+def test_complete_capstone_is_right_and_is_one_row(
+    group: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hand_in(group / "ada")
+    monkeypatch.chdir(tmp_path)
     table = tmp_path / "marks.csv"
-    assert main(["grade", str(group), "--csv", str(table), "--processes", "1"]) == 0
+    assert main(["grade", group.name, "--csv", str(table), "--processes", "1"]) == 0
     _, line = table.read_text(encoding="utf-8-sig").splitlines()
     assert line.startswith("ada,your_own_text,5,5,")
 

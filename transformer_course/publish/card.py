@@ -199,8 +199,9 @@ def _what_it_is(told: Told) -> Iterator[str]:
     low, high = _interval(told.look)
     yield (
         f"{told.name}: {stored['parameters']:,} weights, trained on {stored['train_pairs']:,} "
-        f"sentence pairs. BLEU {told.bleu:.1f} on {len(table):,} test sentences, 95 % between "
-        f"{low:.1f} and {high:.1f} by their choice ({told.look.signature}, greedy search)."
+        f"sentence pairs. BLEU {told.bleu:.1f} on {len(table):,} test sentences; 95 % of other "
+        f"choices of them would give between {low:.1f} and {high:.1f} ({told.look.signature}, "
+        f"greedy search)."
     )
 
 
@@ -229,13 +230,8 @@ def _compared(first: Sequence[Told], second: Sequence[Told]) -> Iterator[str]:
     for name, here, there in differences(first[0].run, second[0].run):
         yield f"The sides differ in {name}: {here} or {there}."
     bleus = [[told.bleu for told in side] for side in (first, second)]
-    means = [
-        f"{fmean(side):.1f} (standard deviation over {len(side)} seeds {stdev(side):.1f})"
-        if len(side) > 1
-        else f"{side[0]:.1f} (a single seed)"
-        for side in bleus
-    ]
-    yield f"Mean BLEU on test: {means[0]} or {means[1]}."
+    means = " or ".join(f"{fmean(side):.1f}" for side in bleus)
+    yield f"Mean BLEU on test: {means}. Seeds move it by {' or '.join(map(_spread, bleus))}."
     found = compare_counts(*([told.look.table for told in side] for side in (first, second)))
     low, high = found["confidence_interval"]
     yield (
@@ -243,6 +239,13 @@ def _compared(first: Sequence[Told], second: Sequence[Told]) -> Iterator[str]:
         f"{low:+.1f} and {high:+.1f}, p = {found['p_value']:.3f}."
     )
     yield f"Exchanging the seeds: p = {exchange_p(*bleus):.2f}."
+
+
+def _spread(bleus: Sequence[float]) -> str:
+    """Say how far seeds move a score."""
+    if len(bleus) == 1:
+        return "an unknown amount (a single seed)"
+    return f"{stdev(bleus):.1f} (standard deviation of {len(bleus)})"
 
 
 def differences(first: Run, second: Run) -> Iterator[tuple[str, Any, Any]]:
