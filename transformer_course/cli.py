@@ -255,7 +255,7 @@ def _parser() -> argparse.ArgumentParser:
 
     grading = commands.add_parser(
         "grade",
-        help="grade a folder of notebooks, or my_transformer.py",
+        help="grade a folder of notebooks, my_transformer.py, or capstones",
         epilog="A submission is a program, and grading runs it. The limits are for accidents: "
         "if you do not trust the class, grade in a container. The book's page for teachers has the "
         "command.",

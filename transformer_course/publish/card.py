@@ -17,7 +17,11 @@ import numpy as np
 from transformer_course.files import write_text
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.languages import language_name
-from transformer_course.translation.evaluation.metrics import bleu_of_counts, compare_counts
+from transformer_course.translation.evaluation.metrics import (
+    bleu_of_counts,
+    compare_counts,
+    drawn_test_sets,
+)
 from transformer_course.translation.evaluation.seeds import exchange_p
 from transformer_course.translation.training.looks import TEST, Look, looks_in, note_look
 from transformer_course.translation.training.runs import RUN_FILE, Run
@@ -207,10 +211,7 @@ def _what_it_is(told: Told) -> Iterator[str]:
 
 def _interval(look: Look, samples: int = 1000) -> tuple[float, float]:
     """Return between which BLEUs 95 % of drawn test sets lie."""
-    sentences = len(look.table)
-    draws = np.random.default_rng(0).multinomial(
-        sentences, np.full(sentences, 1 / sentences), size=samples
-    )
+    draws = drawn_test_sets(len(look.table), samples, seed=0)
     low, high = np.percentile([bleu_of_counts(c) for c in draws @ look.table], [2.5, 97.5])
     return float(low), float(high)
 
@@ -270,7 +271,10 @@ def _shown(value: Any) -> Any:
 
 def unfilled(card: str) -> list[str]:
     """Return the headings of a card below which nobody has said anything yet."""
-    below = dict(re.findall(r"^## (.+?)\s*\n(.*?)(?=^## |\Z)", card, re.DOTALL | re.MULTILINE))
+    below = {}
+    for section in re.split(r"^## ", card, flags=re.MULTILINE)[1:]:
+        heading, _, text = section.partition("\n")
+        below[heading.strip()] = text
     return [heading for heading in BLANKS if not _is_said(below.get(heading, ""))]
 
 

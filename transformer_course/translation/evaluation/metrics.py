@@ -274,10 +274,7 @@ def compare_counts(
     if not (system and baseline):
         raise ValueError("a side has no run: there is nothing to compare.")
     sentences = len(system[0])
-    # How often each sentence is in each drawn test set: the same draw for all runs.
-    draws = np.random.default_rng(seed).multinomial(
-        sentences, np.full(sentences, 1 / sentences), size=samples
-    )
+    draws = drawn_test_sets(sentences, samples, seed)  # the same for all runs
     whole = np.ones((1, sentences), dtype=int)
     scores = [_mean_bleu(runs, whole).item() for runs in (system, baseline)]
     differences = _mean_bleu(system, draws) - _mean_bleu(baseline, draws)
@@ -291,6 +288,14 @@ def compare_counts(
         "p_value": _p_value(differences, difference),
         "samples": samples,
     }
+
+
+def drawn_test_sets(
+    sentences: int, samples: int, seed: int
+) -> Int[np.ndarray, "samples sentences"]:
+    """Return how often each sentence is in each drawn test set of the same size."""
+    shares = np.full(sentences, 1 / sentences)
+    return np.random.default_rng(seed).multinomial(sentences, shares, size=samples)
 
 
 def _mean_bleu(
