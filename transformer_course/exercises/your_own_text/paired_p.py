@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Int
 from torch import Tensor
 
 from transformer_course.checker.cases import Case, Property
@@ -63,12 +62,7 @@ def _case(score: Callable, words: str, first: Tensor, second: Tensor, draws: Ten
         "divided by the number of draws and one.",
     ],
 )
-def paired_p(
-    score: Callable,
-    first: Int[Tensor, "sentences counts"],
-    second: Int[Tensor, "sentences counts"],
-    draws: Int[Tensor, "sets sentences"],
-) -> tuple[float, float]:
+def paired_p(score: Callable, first: Tensor, second: Tensor, draws: Tensor) -> tuple[float, float]:
     """Return by how much the first system is better, and how often chance does as much."""
     difference = score(first.sum(dim=0)) - score(second.sum(dim=0))
     drawn = [score(first[draw].sum(dim=0)) - score(second[draw].sum(dim=0)) for draw in draws]

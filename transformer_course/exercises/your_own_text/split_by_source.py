@@ -3,8 +3,6 @@
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.exercise import exercise
 
-Pairs = list[tuple[str, str]]
-
 _REPEATED = [
     ("ein Hund", "un chien"),
     ("ein Hund", "un chien"),
@@ -54,7 +52,7 @@ _ALIKE = [
         "is not in `test`; then `list(test.items())`.",
     ],
 )
-def split_by_source(pairs: Pairs, count: int) -> tuple[Pairs, Pairs]:
+def split_by_source(pairs: list[tuple], count: int) -> tuple[list[tuple], list[tuple]]:
     """Return the pairs to train on, and the pairs to judge by."""
     test = {}
     for source, target in pairs:
