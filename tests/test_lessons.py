@@ -9,7 +9,7 @@ import pytest
 from tools.sources import lesson_sources, read_source
 
 # Too long to run twice here; they are run with the notebooks.
-TRAINING = {"07_toy_translation", "09_real_translation"}
+TRAINING = {"07_toy_translation", "09_real_translation", "13_your_own_text"}
 LESSONS = [source for source in lesson_sources() if source.stem not in TRAINING]
 
 # A terminal's shell, which draws no pictures. Each cell that asserts something is run twice, with

@@ -191,7 +191,8 @@ def _parser() -> argparse.ArgumentParser:
         "name",
         nargs="?",
         default="tiny",
-        help="tiny if not given; small; base, the paper's; or that of a corpus, such as multi30k",
+        help="tiny if not given; little; small; base, the paper's; or that of a corpus, such as "
+        "multi30k",
     )
 
     text = commands.add_parser("text", help="say what is in two files before you train on them")
@@ -262,9 +263,19 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
     _add_beam(report)
 
+    card = commands.add_parser("card", help="begin the card of a translator and of a question")
+    card.set_defaults(command=_card)
+    card.add_argument("card", type=Path, help="a new Markdown file, such as card.md")
+    card.add_argument(
+        "runs", nargs="+", metavar="RUN", type=Path, help="runs of one side, each with another seed"
+    )
+    card.add_argument(
+        "--beside", nargs="+", metavar="RUN", type=Path, required=True, help="those of the other"
+    )
+
     grading = commands.add_parser(
         "grade",
-        help="grade a folder of notebooks, or my_transformer.py",
+        help="grade a folder of notebooks, my_transformer.py, or capstones",
         epilog="A submission is a program, and grading runs it. The limits are for accidents: "
         "if you do not trust the class, grade in a container. The book's page for teachers has the "
         "command.",
@@ -318,6 +329,7 @@ def _lab(options: argparse.Namespace) -> None:
 def _train(options: argparse.Namespace) -> int:
     from transformer_course.translation.evaluation.sureness import doubt_below
     from transformer_course.translation.training.data_parallel import join_world
+    from transformer_course.translation.training.looks import End
     from transformer_course.translation.training.runs import Run, check_is_new, sole_training
 
     with join_world() as world:
@@ -325,9 +337,9 @@ def _train(options: argparse.Namespace) -> int:
             _refuse_settings(options)
         options.resume = options.resume or _is_begun(options)
         if options.resume:
-            run = Run.read(options.output)
+            run, end = Run.read(options.output), End.read(options.output)
         else:
-            run = _requested_run(options)
+            run, end = _requested_run(options), End()
             if world.is_first:
                 check_is_new(options.output)
         make_loss = _loss_by_own_model(options, world.is_first)
@@ -347,7 +359,8 @@ def _train(options: argparse.Namespace) -> int:
             result = trainer.train()[-1]
             if world.is_first:
                 doubt = doubt_below(trainer.translator, corpus.split("dev"))
-                run.write(options.output, **facts, result=result, doubt_below=doubt)
+                ended = end.after(result["step"]).at
+                run.write(options.output, **facts, result=result, doubt_below=doubt, ended=ended)
                 print(f"{options.output}: {json.dumps(result)}")
                 _say_what_is_next(options.output)
     return INTERRUPTED if trainer.stopped else 0
@@ -554,8 +567,9 @@ def _export(options: argparse.Namespace) -> None:
 
 def _evaluate(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.text_files import BLANK, read_pairs
-    from transformer_course.translation.evaluation.evaluate import evaluate
-    from transformer_course.translation.training.runs import TEST, Run, keep_scores
+    from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
+    from transformer_course.translation.training.looks import TEST, note_look
+    from transformer_course.translation.training.runs import Run
     from transformer_course.translation.translator import Translator
 
     if (options.source is None) != (options.reference is None):
@@ -571,11 +585,12 @@ def _evaluate(options: argparse.Namespace) -> None:
             print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
     else:
         run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
-        pairs = run.load_corpus().split(options.split or TEST)
-    scores = evaluate(translator, pairs, options.beam)
+        split = options.split or TEST
+        pairs = run.load_corpus().split(split)
+    scores, said = translate_and_evaluate(translator, pairs, options.beam)
+    if not options.source and split == TEST:
+        note_look(options.checkpoint, "evaluate", options.beam, translator, pairs, said)
     print(json.dumps(scores, ensure_ascii=False, indent=1))
-    if not options.source and options.split in (None, TEST):
-        keep_scores(options.checkpoint, options.beam, scores)
 
 
 def _translate(options: argparse.Namespace) -> int:
@@ -632,6 +647,13 @@ def _report(options: argparse.Namespace) -> None:
 
     write_report(options.runs, options.page, options.beam, options.data)
     _say_written(options.page)
+
+
+def _card(options: argparse.Namespace) -> None:
+    from transformer_course.publish.card import write_card
+
+    write_card(options.card, options.runs, options.beside)
+    print(f"{options.card}: the figures are there; the rest is yours, in place of each [fill in].")
 
 
 def _say_written(page: Path) -> None:

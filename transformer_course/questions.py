@@ -13,6 +13,7 @@ from torch import nn
 
 from transformer_course import model, translation
 from transformer_course.model import variants
+from transformer_course.translation.corpora.splits import held_out
 
 CLOSE = 0.01
 """Largest relative difference that counts as right, where the number is not a whole one."""
@@ -129,6 +130,10 @@ def _when_it_does_not_work() -> dict[int, float]:
     return {1: math.log(8000), 4: 30, 7: (1 - 0.01) ** 100}
 
 
+def _your_own_text() -> dict[int, float]:
+    return {3: held_out(30_000), 5: 1 / math.comb(4 + 3, 3), 6: (11 + 1) / (999 + 1)}
+
+
 def _parameters(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
@@ -151,4 +156,5 @@ RIGHT_NUMBERS: dict[str, Callable[[], dict[int, float]]] = {
     "10_variants": _variants,
     "11_pretrained": _pretrained,
     "12_when_it_does_not_work": _when_it_does_not_work,
+    "13_your_own_text": _your_own_text,
 }

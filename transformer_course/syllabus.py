@@ -19,6 +19,7 @@ LESSONS = {
     "10_variants": "Variants",
     "11_pretrained": "A real pretrained translator",
     "12_when_it_does_not_work": "When it does not work",
+    "13_your_own_text": "Your own text",
 }
 """The title of each lesson by the name of its notebook."""
 

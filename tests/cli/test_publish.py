@@ -76,8 +76,9 @@ def test_page_says_how_good_an_evaluated_run_is(run: Run, trained: Path, tmp_pat
         f"a greedy search on 3 pairs that were held out, but it does not know when it does not "
         f"know: what sounds right may be wrong."
     )
-    assert run("train", "--resume", "--output", folder)[0] == 0
-    assert NOT_MEASURED in quality(run, folder, page)
+    before = quality(run, folder, page)
+    assert run("train", "--resume", "--output", folder)[0] == 0  # no step was left
+    assert quality(run, folder, page) == before
 
 
 @pytest.mark.parametrize("other", [["--split", "dev"], ["--source", "train.en", "--reference"]])
@@ -100,9 +101,6 @@ def test_report_measures_too(run: Run, trained: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trained, tmp_path / "run"))
     assert run("report", folder, tmp_path / "report.html", "--beam", "2")[0] == 0
     assert "by a beam of 2 on 3 pairs that" in quality(run, folder, tmp_path / "page.html")
-    scores = json.loads(run("evaluate", folder, "--beam", "2")[1])
-    kept = json.loads((folder / "run.json").read_text(encoding="utf-8"))["scores"]
-    assert kept == {"beam_2": scores}
 
 
 def test_page_says_that_another_translator_came_before(

@@ -1,4 +1,4 @@
-"""Grade the notebooks of a class, or its files ``my_transformer.py``."""
+"""Grade the notebooks of a class, its files ``my_transformer.py``, or its capstones."""
 
 from transformer_course.grading.command import grade_folder
 from transformer_course.grading.limits import Limits

@@ -17,6 +17,7 @@ from typing import Any
 
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
+from transformer_course.grading.capstone import is_capstone
 from transformer_course.grading.limits import Limits, confine
 from transformer_course.grading.submission import SubmissionError, read
 from transformer_course.grading.table import Row, plain
@@ -32,9 +33,10 @@ CELL = 1 / 3  # of the time limit is what one cell may take
 
 
 def submissions(folder: Path) -> list[Path]:
-    """Return all notebooks and ``my_transformer.py`` in a folder, and what lies in their place.
+    """Return all notebooks, ``my_transformer.py`` and folders with a card in a folder.
 
-    That is each other file, and each folder that holds neither, so that nobody is overlooked.
+    What lies in their place is returned, too: each other file, and each folder that holds none of
+    these, so that nobody is overlooked.
 
     Raises
     ------
@@ -59,7 +61,9 @@ def _handed_in(entry: Path) -> list[Path]:
     # Where files are collected, a learner's name is often put before that of the file.
     files = [path for path in entry.rglob("*") if path.name.lower().endswith((".ipynb", NAME))]
     hidden = [path for path in files if any(p[0] == "." for p in path.relative_to(entry).parts)]
-    return [path for path in files if path not in hidden] or [entry]
+    folders = [entry, *(path for path in entry.rglob("*") if path.is_dir())]
+    cards = [path for path in folders if is_capstone(path)]
+    return [*cards, *(path for path in files if path not in hidden)] or [entry]
 
 
 def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
@@ -213,8 +217,7 @@ def _report(path: Path, home: str, limits: Limits, send: Any) -> None:
     confine(home, limits)
 
     def report(name: str, feedback: Feedback) -> None:
-        lesson = submission.exercises[name].task.lesson
-        send({"exercises": {name: _described(lesson, feedback)}})
+        send({"exercises": {name: _described(submission.lesson_of(name), feedback)}})
 
     submission.check(report, limits.seconds * CELL)
     send({"failures": list(submission.failures)})

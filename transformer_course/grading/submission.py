@@ -3,7 +3,7 @@
 A lesson trains models and draws pictures, and a class hands in two hundred of them. So what a
 learner has left as it was is run only where an answer needs it, by the names which cells use and
 define; all that the learner wrote or changed is run, in order. A ``my_transformer.py`` holds
-nothing but answers, of all lessons.
+nothing but answers, of all lessons. A folder with a card is a capstone, of which nothing is run.
 """
 
 import re
@@ -25,6 +25,7 @@ from transformer_course.checker.feedback import Feedback
 from transformer_course.checker.report import missing
 from transformer_course.exercises import catalogues
 from transformer_course.grading import kernel
+from transformer_course.grading.capstone import Capstone, is_capstone
 from transformer_course.own import check, sections
 from transformer_course.own.answer import global_names
 from transformer_course.own.file import FileError
@@ -124,6 +125,10 @@ class Submission:
             raise SubmissionError("this is not a notebook, or a damaged one") from None
         return cls(code)
 
+    def lesson_of(self, name: str) -> str:
+        """Return the lesson of an exercise."""
+        return self.exercises[name].task.lesson
+
     def check(self, report: Report, seconds: float) -> None:
         """Run the notebook in order, and report what each check says as soon as it is known.
 
@@ -209,6 +214,10 @@ class OwnFile:
         self._path = path
         self.exercises = {name: catalogues()[of][name] for name, of in sections.parts().items()}
 
+    def lesson_of(self, name: str) -> str:
+        """Return the lesson of an exercise."""
+        return self.exercises[name].task.lesson
+
     def check(self, report: Report, seconds: float) -> None:
         """Run the file, and report what the check says of each part that the learner wrote.
 
@@ -226,7 +235,7 @@ class OwnFile:
                 report(row.name, row.feedback)
 
 
-def read(path: Path) -> Submission | OwnFile:
+def read(path: Path) -> Submission | OwnFile | Capstone:
     """Read what a learner handed in.
 
     Raises
@@ -235,6 +244,8 @@ def read(path: Path) -> Submission | OwnFile:
         As for :meth:`Submission.read`; what is wrong with a ``my_transformer.py`` comes to light
         when it is run.
     """
+    if path.is_dir() and is_capstone(path):
+        return Capstone(path)
     is_own = path.suffix.lower() == ".py" and path.is_file()
     return OwnFile(path) if is_own else Submission.read(path)
 

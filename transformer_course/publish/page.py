@@ -13,11 +13,10 @@ from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.publish.document import check_page, framed, paragraph, shades, web_file
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
+from transformer_course.translation.training.looks import Measured, measured_in
 from transformer_course.translation.training.runs import (
-    Measured,
     Run,
     doubt_in,
-    measured_in,
     pairs_trained,
     steps_trained,
 )

@@ -36,16 +36,10 @@ from transformer_course.translation.evaluation.failures import (
 from transformer_course.translation.evaluation.metrics import (
     Interval,
     paired_bootstrap,
-    scores,
     scores_with_intervals,
 )
-from transformer_course.translation.training.runs import (
-    RUN_FILE,
-    TEST,
-    Run,
-    doubt_in,
-    keep_scores,
-)
+from transformer_course.translation.training.looks import TEST, note_look
+from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
 
@@ -142,7 +136,7 @@ class Judged:
 def write_report(
     folders: Sequence[Path], path: Path, beam: int = 1, data: Path | None = None
 ) -> None:
-    """Write a page on one run, or on several with the same test split; keep their scores.
+    """Write a page on one run, or on several with the same test split; note the look at it.
 
     Parameters
     ----------
@@ -180,8 +174,7 @@ def write_report(
     names = " and ".join(each.name for each in judged)
     write_document(path, f"{source} into {target}: {names}", _parts(judged))
     for each in judged:
-        language = each.translator.target.language
-        keep_scores(each.folder, beam, scores(each.translations, each.references, language))
+        note_look(each.folder, "report", beam, each.translator, each.pairs, each.translations)
 
 
 def _judged(folder: Path, beam: int, data: Path | None) -> Judged:
@@ -284,10 +277,7 @@ def _compared(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _differ_by_seed(judged: Sequence[Judged]) -> bool:
     """Whether runs are the same but for their seeds."""
-    recipes = [
-        replace(each.run.recipe, training=replace(each.run.recipe.training, seed=0))
-        for each in judged
-    ]
+    recipes = [each.run.recipe.with_seed(0) for each in judged]
     seeds = {each.run.recipe.training.seed for each in judged}
     trained = [each.corpus.split("train") for each in judged]
     alike = all(r == recipes[0] and t == trained[0] for r, t in zip(recipes, trained, strict=True))

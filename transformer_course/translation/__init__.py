@@ -58,18 +58,22 @@ from transformer_course.translation.evaluation.failures import (
 )
 from transformer_course.translation.evaluation.metrics import (
     bleu,
+    bleu_of_counts,
     bleu_tokenized_lowercase,
+    compare_counts,
     exact_match,
     paired_bootstrap,
     scores,
+    sentence_counts,
 )
+from transformer_course.translation.evaluation.seeds import exchange_p
 from transformer_course.translation.training.averaging import WeightAverage
 from transformer_course.translation.training.cpu_loss import cpu_loss
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.loss import masked_mean, smoothed_cross_entropy
 from transformer_course.translation.training.precision import choose_precision
 from transformer_course.translation.training.recipes import RECIPES
-from transformer_course.translation.training.recorded_runs import recorded_run
+from transformer_course.translation.training.recorded_runs import own_text_runs, recorded_run
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import Trainer
@@ -106,16 +110,19 @@ __all__ = [
     "beam_search",
     "bleu",
     "bleu_from_scratch",
+    "bleu_of_counts",
     "bleu_tokenized_lowercase",
     "brevity_penalty",
     "choose_precision",
     "clipped_counts",
     "collate",
+    "compare_counts",
     "count_words",
     "cpu_loss",
     "data_folder",
     "evaluate",
     "exact_match",
+    "exchange_p",
     "failure_table",
     "files_corpus",
     "gnmt",
@@ -127,6 +134,7 @@ __all__ = [
     "multi30k_corpus",
     "next_token_probabilities",
     "noam",
+    "own_text_runs",
     "pad_rows",
     "padding_waste",
     "paired_bootstrap",
@@ -135,6 +143,7 @@ __all__ = [
     "sample",
     "scores",
     "search",
+    "sentence_counts",
     "sequence_log_probability",
     "shipped_checkpoint",
     "smoothed_cross_entropy",

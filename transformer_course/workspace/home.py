@@ -101,7 +101,7 @@ def _cases(standings: Sequence[tuple[Case, int, bool]], address: Address) -> str
         par, spent = (str(sum(numbers)) for numbers in zip(*done, strict=True)) if done else "  "
         rows += _cells("td", str(level), marks, spent, par)
     heading = _cells("th", "Level", "Mended", "Experiments", "Par")
-    return f"""Translators that you mended in [lesson 12]({address(CASES)}), and the experiments it took:
+    return f"""Translators that you mended in [lesson 12]({address(CASES)}):
 
 <table style="margin:14px">
 {heading}{rows}</table>"""

@@ -8,10 +8,12 @@ from sacremoses import MosesPunctNormalizer, MosesTokenizer
 from transformer_course.translation.evaluation.metrics import (
     bleu,
     bleu_tokenized_lowercase,
+    compare_counts,
     exact_match,
     paired_bootstrap,
     scores,
     scores_with_intervals,
+    sentence_counts,
 )
 
 REFERENCES = ["le chat dort .", "mon chien mange .", "Le roi chante ."]
@@ -249,3 +251,23 @@ def test_bootstrap_agrees_with_that_of_sacrebleu(wrong: float) -> None:
     assert ours["system"] == pytest.approx(system.score, abs=1e-6)
     assert ours["baseline"] == pytest.approx(baseline.score, abs=1e-6)
     assert ours["p_value"] == pytest.approx(2 * system.p_value, abs=0.04)
+
+
+def test_side_of_one_run_is_compared_as_its_translations_are() -> None:
+    counts = [sentence_counts(texts, SENTENCES) for texts in (GOOD, POOR)]
+    assert compare_counts(counts[:1], counts[1:]) == paired_bootstrap(GOOD, POOR, SENTENCES)
+
+
+def test_sides_of_several_runs_are_compared_by_their_means() -> None:
+    good, poor, right = (sentence_counts(texts, SENTENCES) for texts in (GOOD, POOR, SENTENCES))
+    found = compare_counts([good, right], [poor, right, right], samples=50)
+    assert found["system"] == pytest.approx((bleu(GOOD, SENTENCES) + 100) / 2)
+    assert found["baseline"] == pytest.approx((bleu(POOR, SENTENCES) + 200) / 3)
+    low, high = found["confidence_interval"]
+    assert low <= found["difference"] <= high
+
+
+def test_side_without_a_run_is_refused() -> None:
+    counts = sentence_counts(GOOD, SENTENCES)
+    with pytest.raises(ValueError, match="a side has no run"):
+        compare_counts([counts], [])

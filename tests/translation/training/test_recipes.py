@@ -90,7 +90,7 @@ def test_zero_is_none_where_nothing_may_be_given() -> None:
         ("[model]\ndropout = 1.5", r"dropout must be in \[0, 1\)"),
         ("[model]\nd_model = 0", "d_model must be a whole number of at least 1"),
         ("[model]\npositions = 'relative'", "positions must be one of"),
-        ("like = 'huge'", "no settings 'huge' ship.*use base, multi30k, .*tiny"),
+        ("like = 'huge'", "no settings 'huge' ship.*use base, little, multi30k, .*tiny"),
         ("[training", r"my\.toml is not TOML .*`transformer-course settings` prints"),
     ],
 )

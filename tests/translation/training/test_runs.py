@@ -13,17 +13,12 @@ from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.runs import (
     RUN_FILE,
-    Measured,
     Run,
     check_is_new,
-    keep_scores,
-    measured_in,
-    pairs_trained,
     sole_training,
     steps_trained,
 )
 from transformer_course.translation.training.trainer import TrainingSettings
-from transformer_course.translation.translator import shipped_checkpoint, shipped_names
 
 RECIPE = Recipe(
     sizes={"d_model": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "d_ff": 24},
@@ -88,61 +83,6 @@ def test_steps_are_known_when_a_run_has_ended(run: Run, tmp_path: Path) -> None:
     assert steps_trained(tmp_path) is None
     run.write(tmp_path, result={"step": 3})
     assert steps_trained(tmp_path) == 3
-
-
-SCORES = {"sacrebleu": 31.25, "signature": "nrefs:1", "sentences": 200}
-
-
-def test_scores_are_kept_in_a_run_until_it_goes_on(run: Run, tmp_path: Path) -> None:
-    run.write(tmp_path, result={"step": 3}, train_pairs=40)
-    assert (measured_in(tmp_path), pairs_trained(tmp_path)) == (None, 40)
-    keep_scores(tmp_path, 5, SCORES | {"sacrebleu": 32.5})
-    assert measured_in(tmp_path) == Measured(32.5, 200, "a beam of 5")
-    keep_scores(tmp_path, 1, SCORES)
-    keep_scores(tmp_path, 20, SCORES | {"sacrebleu": 33.0})
-    assert measured_in(tmp_path) == Measured(31.25, 200, "a greedy search")
-    assert Run.read(tmp_path).recipe == run.recipe
-    assert steps_trained(tmp_path) == 3
-    run.write(tmp_path, train_pairs=40)
-    assert measured_in(tmp_path) is None
-
-
-def test_run_that_has_not_ended_keeps_no_scores(run: Run, tmp_path: Path) -> None:
-    """Its weights are no longer those that were measured."""
-    run.write(tmp_path)
-    keep_scores(tmp_path, 1, SCORES)
-    assert measured_in(tmp_path) is None
-
-
-@pytest.mark.usefixtures("read_only_folders")
-def test_folder_that_may_not_be_written_keeps_no_scores(run: Run, tmp_path: Path) -> None:
-    run.write(tmp_path, result={"step": 3})
-    tmp_path.chmod(0o555)
-    try:
-        keep_scores(tmp_path, 1, SCORES)
-    finally:
-        tmp_path.chmod(0o755)
-    assert measured_in(tmp_path) is None
-
-
-@pytest.mark.parametrize("name", shipped_names())
-def test_translators_that_ship_have_scores_and_keep_no_others(name: str) -> None:
-    folder = shipped_checkpoint(name)
-    stored = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["scores"]
-    before = (folder / RUN_FILE).read_bytes()
-    keep_scores(folder, 1, SCORES)
-    assert (folder / RUN_FILE).read_bytes() == before
-    bleu = stored["test" if name == "toy" else "greedy"]["sacrebleu"]
-    assert measured_in(folder) == Measured(bleu, 1000, "a greedy search")
-
-
-@pytest.mark.parametrize(
-    "scores", [5, {"greedy": {}}, {"greedy": {"sacrebleu": "x", "sentences": 2}}, {"greedy": 5}]
-)
-def test_damaged_scores_are_refused(run: Run, tmp_path: Path, scores: Any) -> None:
-    run.write(tmp_path, result={"step": 3}, scores=scores)
-    with pytest.raises(CheckpointError, match=r"run\.json holds scores that cannot be read"):
-        measured_in(tmp_path)
 
 
 def test_toy_run_comes_back(tmp_path: Path) -> None:

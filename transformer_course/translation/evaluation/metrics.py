@@ -7,11 +7,11 @@ Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation"; K
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 import sacrebleu
@@ -240,27 +240,68 @@ def paired_bootstrap(
     ValueError
         If there are no translations, the numbers differ, or ``samples`` is below 1.
     """
+    counts = [sentence_counts(texts, references, language) for texts in (system, baseline)]
+    return compare_counts(counts[:1], counts[1:], samples, seed)
+
+
+def compare_counts(
+    system: Sequence[Int[np.ndarray, "sentences 10"]],
+    baseline: Sequence[Int[np.ndarray, "sentences 10"]],
+    samples: int = 1000,
+    seed: int = 0,
+) -> dict[str, float | int | tuple[float, float]]:
+    """Compare two sides as :func:`paired_bootstrap` does, each by the mean BLEU of its runs.
+
+    Parameters
+    ----------
+    system, baseline
+        What :func:`sentence_counts` returned, for each run of a side; all on the same sources.
+    samples, seed
+        As for :func:`paired_bootstrap`.
+
+    Returns
+    -------
+    result
+        As for :func:`paired_bootstrap`, with means over the runs of a side.
+
+    Raises
+    ------
+    ValueError
+        If ``samples`` is below 1, or a side has no run.
+    """
     if samples < 1:
         raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
-    counts = [_sentence_counts(texts, references, language) for texts in (system, baseline)]
-    sentences = len(references)
-    # How often each sentence is in each drawn test set: the same draw for both systems.
-    draws = np.random.default_rng(seed).multinomial(
-        sentences, np.full(sentences, 1 / sentences), size=samples
-    )
-    drawn = [_bleu_of_counts(draws @ each) for each in counts]
-    differences = drawn[0] - drawn[1]
-    whole = [_bleu_of_counts(each.sum(axis=0, keepdims=True)).item() for each in counts]
-    difference = whole[0] - whole[1]
+    if not (system and baseline):
+        raise ValueError("a side has no run: there is nothing to compare.")
+    sentences = len(system[0])
+    draws = drawn_test_sets(sentences, samples, seed)  # the same for all runs
+    whole = np.ones((1, sentences), dtype=int)
+    scores = [_mean_bleu(runs, whole).item() for runs in (system, baseline)]
+    differences = _mean_bleu(system, draws) - _mean_bleu(baseline, draws)
+    difference = scores[0] - scores[1]
     low, high = np.percentile(differences, [2.5, 97.5]).tolist()
     return {
-        "system": whole[0],
-        "baseline": whole[1],
+        "system": scores[0],
+        "baseline": scores[1],
         "difference": difference,
         "confidence_interval": (low, high),
         "p_value": _p_value(differences, difference),
         "samples": samples,
     }
+
+
+def drawn_test_sets(
+    sentences: int, samples: int, seed: int
+) -> Int[np.ndarray, "samples sentences"]:
+    """Return how often each sentence is in each drawn test set of the same size."""
+    shares = np.full(sentences, 1 / sentences)
+    return np.random.default_rng(seed).multinomial(sentences, shares, size=samples)
+
+
+def _mean_bleu(
+    runs: Sequence[Int[np.ndarray, "sentences 10"]], draws: Int[np.ndarray, "sets sentences"]
+) -> Float[np.ndarray, "sets"]:
+    return np.mean([[bleu_of_counts(c) for c in draws @ counts] for counts in runs], axis=0)
 
 
 def _p_value(differences: Float[np.ndarray, "sets"], difference: float) -> float:
@@ -274,10 +315,21 @@ def _p_value(differences: Float[np.ndarray, "sets"], difference: float) -> float
     return (int(by_chance.sum()) + 1) / (len(differences) + 1)
 
 
-def _sentence_counts(
-    translations: Sequence[str], references: Sequence[str], language: str
+def sentence_counts(
+    translations: Sequence[str], references: Sequence[str], language: str = "en"
 ) -> Int[np.ndarray, "sentences 10"]:
-    """Count what BLEU needs of each sentence: 4 matches, 4 totals, 2 lengths."""
+    """Count what BLEU needs of each sentence: 4 matches, 4 totals, 2 lengths.
+
+    Parameters
+    ----------
+    translations, references, language
+        As for :func:`bleu`.
+
+    Raises
+    ------
+    ValueError
+        If there are no translations or the numbers differ.
+    """
     check_equal_numbers(translations, references)
     metric = bleu_metric(language, effective_order=True)  # the counts are those of BLEU() too
     found = (
@@ -287,8 +339,7 @@ def _sentence_counts(
     return np.array([[*s.counts, *s.totals, s.sys_len, s.ref_len] for s in found])
 
 
-def _bleu_of_counts(counts: Int[np.ndarray, "sets 10"]) -> Float[np.ndarray, "sets"]:
-    """Return sacreBLEU's figure for the pooled counts of each test set."""
-    return np.array(
-        [BLEU.compute_bleu(c[:4], c[4:8], c[8], c[9], "exp").score for c in counts.tolist()]
-    )
+def bleu_of_counts(counts: Iterable[SupportsInt]) -> float:
+    """Return sacreBLEU's figure for a test set: the rows of :func:`sentence_counts`, added up."""
+    c = [int(number) for number in counts]
+    return BLEU.compute_bleu(c[:4], c[4:8], c[8], c[9], "exp").score

@@ -70,6 +70,10 @@ class Recipe:
         training = replace(self.training, **given["training"])
         return replace(self, sizes=sizes, training=training, **given["text"])
 
+    def with_seed(self, seed: int) -> "Recipe":
+        """Return the recipe with another seed: two runs of one are equal but for their seeds."""
+        return replace(self, training=replace(self.training, seed=seed))
+
     def in_words(self, meanings: Mapping[str, Mapping[str, str]]) -> str:
         """Return the settings as a file of TOML, each with its meaning above it."""
         lines = []

@@ -1,17 +1,20 @@
 """The results of training runs that no lesson has the time to repeat.
 
 ``python -m tools.recorded_runs`` and, for text cut by Moses' rules, ``python -m
-tools.moses_text_run`` make them again.
+tools.moses_text_run`` make them again; ``python -m tools.own_text_runs`` those of lesson 13.
 """
 
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from transformer_course.translation.checkpoints import read_json
 
 RESULTS = Path(__file__).parents[2] / "results"
 BY_PAIRS = RESULTS / "captions-by-pairs.json"
+OWN_TEXT = RESULTS / "own-text.json"
 
 
 def recorded_run(pair: str, recipe: str = "long") -> dict[str, Any]:
@@ -54,6 +57,25 @@ def recorded_run(pair: str, recipe: str = "long") -> dict[str, Any]:
 def results_file(pair: str, recipe: str) -> Path:
     """Return where the results of a run are kept."""
     return RESULTS / f"multi30k-{pair}-{recipe}.json"
+
+
+def own_text_runs() -> dict[str, Any]:
+    """Return what 3,000 captions, German into French, gave with 1,500 and with 6,000 sub-words.
+
+    Returns
+    -------
+    results
+        ``runs``, for each number of ``pieces`` and each ``seed``: the ``curve`` on the dev split,
+        ``dev_bleu`` and ``test_bleu`` in the end, and ``counts`` of the test split, as
+        :func:`~transformer_course.translation.sentence_counts` returns them; besides ``command``,
+        ``machine``, ``date``, ``signature``, ``settings`` and the pairs of each split.
+    """
+    stored = read_json(OWN_TEXT)
+    runs = [
+        run | {"counts": np.array([list(map(int, row.split())) for row in run["counts"]])}
+        for run in stored["runs"]
+    ]
+    return stored | {"runs": runs}
 
 
 def scores_by_pairs() -> list[dict[str, Any]]:

@@ -18,24 +18,18 @@ from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.corpora.registry import OPTIONS, check_options, load_corpus
 from transformer_course.translation.corpora.subwords import usual_size
 from transformer_course.translation.corpora.text_files import files_divided_by_line
-from transformer_course.translation.evaluation.metrics import Scores
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.recipe import AUTO, Recipe
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import MakeLoss, Trainer
 from transformer_course.translation.translator import (
     MODEL_FILE,
-    SHIPPED,
     SUBWORDS_FILE,
     Translator,
     read_subwords,
 )
 
 RUN_FILE = "run.json"
-TEST = "test"
-"""The split that chooses nothing, and judges the result."""
-GREEDY, BEAM = "greedy", "beam_"
-"""What a run's scores are called, by the search that made them; the beam's size comes behind."""
 LOCK_FILE = ".lock"
 PATHS = ("source", "target", "data", "dev", "test", "start")
 
@@ -205,84 +199,6 @@ def pairs_trained(folder: Path) -> int | None:
         If the folder holds no run, or a damaged one.
     """
     return read_json(folder / RUN_FILE).get("train_pairs")
-
-
-def keep_scores(folder: Path, beam: int, scores: Scores) -> None:
-    """Keep the scores of the test split in the run that was measured.
-
-    Training that goes on writes the run anew, and without them, as they are those of earlier
-    weights. Translators that ship have theirs, and a folder that may not be written keeps none.
-
-    Parameters
-    ----------
-    folder
-        What ``transformer-course train --output`` wrote; of a run that has not ended nothing is
-        kept.
-    beam
-        Hypotheses that the search kept; 1 is greedy.
-    scores
-        As :func:`~transformer_course.translation.scores` returns them.
-
-    Raises
-    ------
-    CheckpointError
-        If the folder holds no run, or a damaged one.
-    OSError
-        If the disk is full.
-    """
-    ships = folder.resolve().parent == SHIPPED.resolve()
-    if ships or not os.access(folder, os.W_OK) or steps_trained(folder) is None:
-        return
-    stored = read_json(folder / RUN_FILE)
-    name = GREEDY if beam == 1 else f"{BEAM}{beam}"
-    write_json(
-        folder / RUN_FILE, stored | {"scores": stored.get("scores", {}) | {name: dict(scores)}}
-    )
-
-
-@dataclass(frozen=True)
-class Measured:
-    """How good a translator was on the test split.
-
-    Attributes
-    ----------
-    bleu
-        0 to 100.
-    sentences
-        How many sentence pairs the split has.
-    search
-        What found the translations, in words.
-    """
-
-    bleu: float
-    sentences: int
-    search: str
-
-
-def measured_in(folder: Path) -> Measured | None:
-    """Return how good the translator in a folder is, None if its test split was never evaluated.
-
-    Of several searches the greedy one counts.
-
-    Raises
-    ------
-    CheckpointError
-        If the folder holds no run, or a damaged one.
-    """
-    kept = read_json(folder / RUN_FILE).get("scores", {})
-    try:
-        # The toy's scores are by split, all by a greedy search.
-        name = next((name for name in (GREEDY, TEST, *kept) if name in kept), None)
-        if name is None:
-            return None
-        beam = name.removeprefix(BEAM)
-        search = "a greedy search" if beam == name else f"a beam of {beam}"
-        return Measured(float(kept[name]["sacrebleu"]), int(kept[name]["sentences"]), search)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{folder / RUN_FILE} holds scores that cannot be read ({error}); restore it, or go on "
-            f"with the run and evaluate it again."
-        ) from None
 
 
 def environment() -> dict[str, Any]:
