@@ -35,7 +35,6 @@ def test_a_case_is_laid_as_it_is_and_kept_as_it_becomes(tmp_path, monkeypatch):
     case = take("clairvoyant")
     assert case.file == tmp_path / "cases" / "clairvoyant" / "translator.py"
     assert case.file.read_text() == case.case.text
-    case.mend("BATCH, RATE", "BATCH , RATE") if "BATCH , RATE" in case.case.text else None
     case.file.write_text("mine")
     assert take("clairvoyant").file.read_text() == "mine"
     assert take("clairvoyant", anew=True).file.read_text() == case.case.text
@@ -141,9 +140,8 @@ def test_it_is_solved_when_it_is_mended_and_named(opened, monkeypatch):
     assert solved.passed
     assert "You made 0 experiments; par is 1." in repr(solved)
     assert case.case.mended in repr(solved)
-    board = score.scoreboard().set_index("case")
-    assert board.loc["endless", "solved"] == "yes"
-    assert list(board["solved"]).count("yes") == 1
+    rows = {row[0]: row[-1] for row in score.scoreboard().table.rows}
+    assert [key for key, is_solved in rows.items() if is_solved == "yes"] == ["endless"]
     case.run(exercises.loss_by_position)
     assert journal.spent(case.case) == 0
 
@@ -160,4 +158,4 @@ def test_the_home_page_counts_what_was_mended(opened, monkeypatch, tmp_path):
 
 
 def test_the_demonstration_is_not_on_the_scoreboard():
-    assert "parrot" not in set(score.scoreboard()["case"])
+    assert "parrot" not in {row[0] for row in score.scoreboard().table.rows}

@@ -8,7 +8,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
+from IPython import get_ipython
+from IPython.display import display
 
 from transformer_course.cases import catalogue, journal, spoken_numbers
 from transformer_course.cases.catalogue import GOAL, Case, names
@@ -80,9 +81,14 @@ class Desk:
             Sentence(f"“{self.case.story}”" if self.case.story else ""),
             Sentence(f"{run.score:.0%} of {spoken_numbers.TEST} new numbers are right.", "Score"),
             Table("Some translations", ("English", "it says", "right would be"), tuple(run.said)),
-            Sentence(f"`{self.file}`", "File"),
+            Sentence(f"`{self._place}`", "File"),
             Sentence(self._standing(), "Experiments"),
         ]
+
+    @property
+    def _place(self) -> str:
+        """Where the file is, seen from the workspace."""
+        return "/".join([FOLDER, self.folder.name, self.file.name])
 
     def _standing(self) -> str:
         spent = journal.spent(self.case)
@@ -95,7 +101,7 @@ class Desk:
             name: [{"step": step, "train_loss": loss} for step, loss in recorded(case).curve]
             for name, case in runs.items()
         }
-        return curve_comparison(curves, "train_loss", f"The training of {self.case.title}")
+        return curve_comparison(curves, "train_loss", f"{self.case.title}: the loss in training")
 
     # Experiments
 
@@ -165,7 +171,7 @@ class Desk:
         if missing:
             return self._feedback(Verdict.RIGHT, "That is one of them. There is another.")
         return self._feedback(
-            Verdict.RIGHT, f"That is it. Now mend `{self.file}`, or use `mend`, and `check` it."
+            Verdict.RIGHT, f"That is it. Now mend `{self._place}`, or use `mend`, and `check` it."
         )
 
     def mend(self, old: str, new: str) -> None:
@@ -227,13 +233,14 @@ class Desk:
     def _train(self, program: Program) -> None:
         curve: list[tuple[int, float]] = []
         digest = self._digest
-        with tqdm(desc=f"training {self.case.title}", unit=" steps", leave=False) as bar:
+        say = _line()
 
-            def watch(step: int, loss: float) -> None:
-                curve.append((step, round(loss, 4)))
-                bar.update(step - bar.n)
+        def watch(step: int, loss: float) -> None:
+            curve.append((step, round(loss, 4)))
+            say(f"{self.case.title} is in training: step {step}, loss {loss:.2f}")
 
-            program.train(watch=watch)
+        program.train(watch=watch)
+        say(f"{self.case.title} has been trained: {curve[-1][0]} steps.")
         write_text(self.folder / TRAINED, json.dumps({"of": digest, "curve": curve}))
 
     @property
@@ -283,6 +290,14 @@ def take(key: str, anew: bool = False) -> Desk:
     if anew:
         desk.lay()
     return desk
+
+
+def _line() -> Callable[[str], None]:
+    """Return what writes a line that is written over, in a notebook; elsewhere nothing is said."""
+    if get_ipython() is None:
+        return lambda words: None
+    handle = display({"text/plain": ""}, raw=True, display_id=True)
+    return lambda words: handle.update({"text/plain": words}, raw=True)
 
 
 def _short(row: tuple[str, str, str]) -> tuple[str, str, str]:

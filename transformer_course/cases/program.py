@@ -24,8 +24,6 @@ Watch = Callable[[int, float], None]
 Text = list[tuple[str, str]]
 WEIGHTS = "weights.pt"
 PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
-WORDS = 24
-"""Ids of each language where a program is examined."""
 
 
 @dataclass
@@ -93,7 +91,7 @@ class Program:
             (self.folder / WEIGHTS).write_bytes(saved)
 
     def subject(self) -> Subject:
-        """Return the program, with a small vocabulary and untrained, as what is examined."""
+        """Return the program, untrained, as what is examined."""
         raise NotImplementedError
 
     def text(self, split: str) -> Text:
@@ -131,20 +129,22 @@ class WithTorch(Program):
 
     def subject(self) -> Subject:
         """Return what is examined."""
-        torch.manual_seed(0)
-        module, network = self.module, self.module.Translator(WORDS, WORDS)
+        module, fresh = self.module, self.fresh()
+        pairs, _, _ = module.prepare(self.folder)
         return Subject(
-            network,
-            source_vocab=WORDS,
-            target_vocab=WORDS,
+            fresh.network,
+            source_vocab=len(fresh.source),
+            target_vocab=len(fresh.target),
             pad=PAD,
             bos=BOS,
             eos=EOS,
             unknown=UNKNOWN,
             collate=module.collate,
             loss=module.loss_of,
-            training_step=module.make_step(network),
-            translate=lambda sentences: module.translate_ids(network, sentences),
+            training_step=fresh.step,
+            translate=fresh.translate,
+            train=pairs,
+            test=ids_of(fresh, self.text("test")),
         )
 
     def _system(self, network: nn.Module, source: dict[str, int], target: dict) -> System:

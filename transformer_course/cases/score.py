@@ -1,29 +1,39 @@
 """The cases as tables: what they can be named, and how far the reader is."""
 
+from dataclasses import dataclass
+
 import pandas as pd
 
 from transformer_course.cases import catalogue, journal
 from transformer_course.cases.desk import runs
+from transformer_course.checker.feedback import Table
 
 
-def names() -> pd.DataFrame:
+@dataclass(frozen=True)
+class Board:
+    """A table that a notebook displays; ``print`` writes it elsewhere."""
+
+    table: Table
+
+    def __repr__(self) -> str:
+        return self.table.text()
+
+    def _repr_html_(self) -> str:
+        return self.table.html()
+
+
+def names() -> Board:
     """Return what a case can be named, and what that means."""
-    meanings = catalogue.names()
-    return pd.DataFrame({"name": list(meanings), "meaning": list(meanings.values())})
+    return Board(Table("What may be wrong", ("name", "meaning"), tuple(catalogue.names().items())))
 
 
-def scoreboard() -> pd.DataFrame:
+def scoreboard() -> Board:
     """Return a row for each case: level, experiments and par, and whether it is solved."""
-    return pd.DataFrame(
-        {
-            "case": case.key,
-            "level": case.level,
-            "experiments": spent,
-            "par": case.par,
-            "solved": "yes" if solved else "not yet",
-        }
+    rows = (
+        (case.key, str(case.level), str(spent), str(case.par), "yes" if solved else "not yet")
         for case, spent, solved in journal.standings()
     )
+    return Board(Table("Cases", ("case", "level", "experiments", "par", "solved"), tuple(rows)))
 
 
 def examined() -> pd.DataFrame:

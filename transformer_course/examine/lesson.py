@@ -187,8 +187,8 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
                 record.by_heart = _share_right(bench, own)
             record.curve.append(_loss(bench, own))
             known_for += record.learned
-            is_sure = known_for and record.curve[-1] < SURE and not bench.subject.beam
-            knows_well = is_sure or (known_for > SURE_AFTER and record.learned)
+            is_sure = record.curve[-1] < SURE and not bench.subject.beam
+            knows_well = record.learned and (is_sure or known_for > SURE_AFTER)
             if knows_well or (not known_for and record.is_stuck):
                 break
     except NotExamined:

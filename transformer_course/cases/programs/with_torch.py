@@ -75,6 +75,7 @@ class Translator(nn.Module):
         self.transformer = nn.Transformer(
             WIDTH, HEADS, LAYERS, LAYERS, HIDDEN, DROPOUT, batch_first=True
         )
+        self.transformer.encoder.use_nested_tensor = False  # a prototype, which warns
         self.output = nn.Linear(WIDTH, target_words)
 
     def embed(self, table, numbers):
