@@ -13,10 +13,6 @@ from transformer_course.exercises import when_it_does_not_work as exercises
 
 pytestmark = pytest.mark.exhaustive
 FIVE = {each.name: each for each in exercises.EXERCISES}
-FIRST = {
-    "loss_by_position": lambda losses: losses[:3].mean().item(),
-    "steps_to_learn": lambda n: n or 999,
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,9 +34,9 @@ def desks(tmp_path_factory):
 
 def outcome(desk: Desk, name: str):
     if name == "loss_by_position":
-        known = desk.run(FIVE[name])[:3].mean().item()
-        chance = desk.run(FIVE[name], batch=desk.supply("random_batch"))[:3].mean().item()
-        return {"known": known, "chance": chance}
+        known = desk.run(FIVE[name]).max().item()
+        exchanged = desk.run(FIVE[name], batch=desk.supply("exchanged_batch")).max().item()
+        return {"known": known, "exchanged": exchanged}
     if name in FIVE:
         return desk.run(FIVE[name])
     return desk.run(getattr(experiments, name))
@@ -54,14 +50,15 @@ def test_what_is_to_tell_tells(desks, key, name):
     program = cases()[key].program
     seen, right = (outcome(desks(each, program), name) for each in (key, catalogue.HEALTHY))
     if name == "loss_by_position":
-        assert seen["known"] > right["known"] + 0.2 or seen["chance"] < 2.5 < right["chance"]
+        assert seen["known"] > right["known"] + 0.5 or seen["exchanged"] < 2 < right["exchanged"]
     elif name == "forced_and_free":
         assert seen[0] != seen[1] or seen[0] < 0.5 < right[0]
     elif name == "steps_to_learn":
         assert seen is None
         assert right
     elif name == "moved_by_padding":
-        assert seen > 0.1 > right
+        assert not seen < 0.1  # nan is no number
+        assert right < 0.1
     elif name == "what_it_is_fed":
         assert not seen.equals(right)
     elif name == "twice":
@@ -71,7 +68,7 @@ def test_what_is_to_tell_tells(desks, key, name):
     elif name == "twice_as_long":
         assert seen["twice as long"] > seen["as it is"] + 0.2
     else:
-        assert min(seen.values()) < 0.7 < min(right.values())
+        assert seen["8 words or more"] < 0.7 < right["8 words or more"]
 
 
 HARDEST = [key for key, case in cases().items() if case.level == 3]
@@ -84,4 +81,4 @@ def test_no_experiment_of_the_five_tells_the_hardest(desks, key):
     assert desk.run(FIVE["moved_by_padding"]) < 1e-4
     forced, free = desk.run(FIVE["forced_and_free"])
     assert forced == free
-    assert desk.run(FIVE["loss_by_position"], batch=desk.supply("random_batch"))[:-1].min() > 3
+    assert desk.run(FIVE["loss_by_position"], batch=desk.supply("exchanged_batch")).min() > 1

@@ -74,7 +74,7 @@ def test_what_it_is_fed_is_what_its_own_code_makes(opened):
 
 def test_an_experiment_may_be_given_something_else(opened):
     case = opened("endless")
-    random = case.supply("random_batch")
+    random = case.supply("exchanged_batch")
     assert case.run(lambda batch: batch, batch=random) is random
 
 

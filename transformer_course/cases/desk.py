@@ -130,7 +130,7 @@ class Desk:
         return experiment(**arguments)
 
     def supply(self, name: str) -> Any:
-        """Return what an experiment gets under a name, such as ``random_batch``."""
+        """Return what an experiment gets under a name, such as ``exchanged_batch``."""
         return getattr(Supplies(self.program), name)
 
     def subject(self) -> Subject:

@@ -221,6 +221,7 @@ class WithParts(Program):
             steps=steps,
             batch_tokens=self.BATCH_TOKENS,
             look_every=self.LOOK_EVERY,
+            smoothing=0.0,  # so that the loss of what is known goes to 0
         )
 
 

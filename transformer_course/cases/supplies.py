@@ -10,8 +10,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from transformer_course.cases.program import (
+    BOS,
+    EOS,
     PAD,
-    UNKNOWN,
     Batch,
     Program,
     System,
@@ -24,6 +25,8 @@ from transformer_course.model import evaluating
 
 SENTENCES = 32
 """In a batch, and in what is translated for an experiment."""
+BATCHES = 20
+"""Of a training, from which the known sentences are drawn."""
 MOST = 300
 """Steps for an experiment that trains."""
 
@@ -103,8 +106,14 @@ class Supplies:
 
     @cached_property
     def known(self) -> Text:
-        """Sentences of its training text."""
-        return random.Random(0).sample(self.program.text("train"), SENTENCES)
+        """Sentences that its training was fed, with their translations as it was fed them."""
+        system = self.trained
+        rows = {
+            (_words(source, system.source), _words(target, system.target))
+            for batch in islice(self.program.batches(), BATCHES)
+            for source, target in zip(*batch[:2], strict=True)
+        }
+        return random.Random(0).sample(sorted(rows), min(SENTENCES, len(rows)))
 
     @cached_property
     def new(self) -> Text:
@@ -122,16 +131,10 @@ class Supplies:
         return right_batch(self.pairs)
 
     @property
-    def random_batch(self) -> Batch:
-        """A batch whose words are drawn at random: nobody can predict them."""
-        chance, system = random.Random(0), self.trained
-
-        def words(vocabulary: dict[str, int]) -> list[int]:
-            return [chance.randrange(UNKNOWN + 1, len(vocabulary)) for _ in range(8)]
-
-        return right_batch(
-            [(words(system.source), words(system.target)) for _ in range(4 * SENTENCES)]
-        )
+    def exchanged_batch(self) -> Batch:
+        """The known sentences, each with the target of another one: nobody can predict that."""
+        sources, targets = zip(*self.pairs, strict=True)
+        return right_batch([*zip(sources, targets[1:] + targets[:1], strict=True)])
 
     @property
     def fed(self) -> list[tuple[str, str, str]]:
@@ -166,6 +169,12 @@ class Supplies:
     def step(self) -> Callable[..., float]:
         """One step of its training on a batch; it returns the loss."""
         return self.fresh.step
+
+
+def _words(ids: Tensor, vocabulary: dict[str, int]) -> str:
+    return words_of(
+        [number for number in ids.tolist() if number not in (PAD, BOS, EOS)], vocabulary
+    )
 
 
 def supplied() -> list[str]:

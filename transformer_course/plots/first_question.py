@@ -59,8 +59,8 @@ TOO_GOOD = Turn(
         Turn(
             "It translates nothing, not even what it was trained on",
             experiment="It sees its answers, or it is asked for something else than you think. "
-            "Measure the loss by position on words drawn at random, which nobody can predict; and "
-            "read what the training is fed.",
+            "Measure the loss by position with the targets of other sentences, which nobody can "
+            "predict; and read what the training is fed.",
         ),
         Turn(
             "It translates what it was trained on",
@@ -71,7 +71,7 @@ TOO_GOOD = Turn(
 )
 FINE = Turn(
     "The loss is as it should be, and the translations are not",
-    "Feed the right words in, after it was saved and loaded. Is the next word right?",
+    "Take sentences of the training, feed the right words in. Is the next word right?",
     (
         Turn(
             "No",
@@ -80,8 +80,9 @@ FINE = Turn(
         ),
         Turn(
             "Yes",
-            experiment="Then it is the search: compare forced with free, translate twice, "
-            "translate alone and in a batch.",
+            experiment="Then it sees too much while it is fed (measure the loss with the targets "
+            "of other sentences), or it is the search: translate twice, alone and in a batch, and "
+            "compare forced with free.",
         ),
     ),
 )
