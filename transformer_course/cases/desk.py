@@ -123,11 +123,11 @@ class Desk:
         """
         if isinstance(experiment, Exercise):
             experiment = experiment.task.answer
-        arguments = Supplies(self.program).for_(experiment, given)
+        found = experiment(**Supplies(self.program).for_(experiment, given))
         if self.case.par and not journal.is_solved(self.case):
             journal.note(self.case, journal.RAN, getattr(experiment, "__name__", "an experiment"))
             print(f"Experiment {journal.spent(self.case)}; par is {self.case.par}.")
-        return experiment(**arguments)
+        return found
 
     def supply(self, name: str) -> Any:
         """Return what an experiment gets under a name, such as ``exchanged_batch``."""
