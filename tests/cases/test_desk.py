@@ -79,7 +79,9 @@ def test_an_experiment_may_be_given_something_else(opened):
 
 
 def test_an_experiment_that_asks_for_the_moon_is_told_what_there_is(opened):
-    with pytest.raises(ValueError, match=r"cannot ask for moon: there is batch, fed, known"):
+    with pytest.raises(
+        ValueError, match=r"cannot ask for moon: there is batch, exchanged_batch, fed"
+    ):
         opened("endless").run(lambda moon: moon)
 
 

@@ -174,6 +174,11 @@ _SOME_WRONG = _changed(_TARGETS, 1, 3, how=_wrong_at_first)
             _changed(_TARGETS, 1, how=_wrong_at_first),
         ),
         _judged(
+            "the search returns two sentences in each other's place",
+            _TARGETS,
+            [_TARGETS[1], _TARGETS[0], *_TARGETS[2:]],
+        ),
+        _judged(
             "padding is 3, and 0 is a word",
             _changed([target for _, target in _ZERO_IS_A_WORD], 2, how=lambda words: [5]),
             pairs=_ZERO_IS_A_WORD,

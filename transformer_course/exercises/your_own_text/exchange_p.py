@@ -18,6 +18,7 @@ from transformer_course.checker.exercise import exercise
         Case(([19.0, 20.5], [22.0, 20.0, 23.25, 19.5])),
         Case(([24.0, 18.0, 21.0], [20.0, 21.5, 20.5, 19.5])),
         Case(([17.25, 22.0, 18.5], [21.0, 21.75, 23.5])),
+        Case(([24.3, 18.2, 18.2], [21.8, 24.6, 20.7])),
     ],
     properties=[
         Property("p is above 0 and at most 1", lambda value, case: 0 < value <= 1),
