@@ -8,12 +8,11 @@ trains in a folder of its own and is skipped where it is finished; one that was 
 
 import argparse
 import random
-import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tools.command import command
 from tools.recorded_runs import train_to_the_end
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
@@ -38,8 +37,8 @@ def main() -> None:
         for seed in SEEDS:
             runs.append(_trained(options.work / f"{size}-{seed}", size, seed, options.data))
             runs.sort(key=lambda run: (run["pairs"], run["seed"]))
-            command = f"python -m tools.captions_by_pairs {shlex.join(sys.argv[1:])}".strip()
-            write_json(BY_PAIRS, {"command": command} | environment() | {"runs": runs})
+            how = {"command": command("tools.captions_by_pairs")} | environment()
+            write_json(BY_PAIRS, how | {"runs": runs})
             print(runs, flush=True)
 
 

@@ -6,13 +6,13 @@ A case whose text has not changed since is not trained again.
 """
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from transformer_course.cases.catalogue import Case, cases, healthy
+from tools.command import command
+from transformer_course.cases.catalogue import PROGRAMS, cases, healthy
 from transformer_course.cases.desk import RECORDED, Desk
 from transformer_course.examine import ExaminationError, examine
 from transformer_course.translation.checkpoints import write_json
@@ -26,15 +26,15 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     runs: dict[str, Any] = {}
-    for name, case in _all().items():
-        desk = Desk(case, options.work / name.replace(" ", "-"))
+    for case in [*map(healthy, PROGRAMS), *cases().values()]:
+        desk = Desk(case, options.work / case.key.replace(" ", "-"))
         desk.lay()
         run = desk.measured()
         seen = {"score": run.score, "said": run.said, "curve": run.curve}
-        runs[name] = seen | {"examined": _examined(desk)}
-        print(f"{name}: {run.score:.0%}", flush=True)
-    command = f"python -m tools.case_runs {' '.join(sys.argv[1:])}".strip()
-    write_json(RECORDED, {"command": command} | environment() | {"seed": 0, "runs": runs})
+        runs[case.key] = seen | {"examined": _examined(desk)}
+        print(f"{case.key}: {run.score:.0%}", flush=True)
+    how = {"command": command("tools.case_runs")} | environment()
+    write_json(RECORDED, how | {"seed": 0, "runs": runs})
 
 
 def _examined(desk: Desk) -> dict[str, list[str]]:
@@ -45,11 +45,6 @@ def _examined(desk: Desk) -> dict[str, list[str]]:
         return {"named": [], "failing": [str(error)]}
     named = [fault.name for fault in found.faults]
     return {"named": named, "failing": sorted(found.observed.failing)}
-
-
-def _all() -> dict[str, Case]:
-    without = {f"healthy {name}": healthy(name) for name in ("with_torch", "with_parts")}
-    return without | cases()
 
 
 if __name__ == "__main__":

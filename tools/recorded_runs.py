@@ -9,13 +9,13 @@ with Ctrl-C for example, goes on where it was.
 
 import argparse
 import json
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from tools.command import command
 from transformer_course.translation import RECIPES, SentencePair, Translator
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
@@ -123,7 +123,6 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         | {name: row[name] for name in ("step", "train_loss", "dev_loss", "dev_bleu")}
         for row in first["history"]
     ]
-    command = shlex.join(["python", "-m", "tools.recorded_runs", *sys.argv[1:]])
     return {
         **{name: round(fmean(scores[name] for scores in best), 2) for name in MEANS},
         "signature": best[0]["signature"],
@@ -131,7 +130,7 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         "parameters": first["parameters"],
         "precision": first["precision"],
         "padding_waste": first["padding_waste"],
-        "command": command,
+        "command": command("tools.recorded_runs"),
         **environment(),
         "settings": first["recipe"],
         "seeds": seeds,

@@ -12,8 +12,6 @@ three minutes (all kinds with three seeds: an hour and a quarter), and gpt more 
 
 import argparse
 import random
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -24,6 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from tools.command import command
 from transformer_course.model import FeedForward, LayerNorm, SinusoidalPositionalEncoding
 from transformer_course.model import variants as v
 from transformer_course.model.transformer import initialise_linear_layers
@@ -231,8 +230,8 @@ def main() -> None:
             start = time.process_time()
             row = {"kind": kind, "seed": seed} | run(kind, seed, options)
             runs.append(row | {"seconds": round(time.process_time() - start, 1)})
-            command = shlex.join(["python", "-m", "tools.variant_runs", *sys.argv[1:]])
-            write_json(file, {"command": command} | environment() | {"runs": runs})
+            how = {"command": command("tools.variant_runs")} | environment()
+            write_json(file, how | {"runs": runs})
             print(runs[-1], flush=True)
 
 

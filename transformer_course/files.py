@@ -1,10 +1,11 @@
-"""Files that are whole or not there at all."""
+"""Files that are whole or not there at all, and the time that is written into them."""
 
 import os
 import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 TEMPORARY = re.compile(r"\..+\.\d+\.\d+\.tmp")
@@ -49,3 +50,8 @@ def write_text(path: Path, text: str) -> None:
     """Write UTF-8 text, atomically."""
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def now() -> str:
+    """Return the UTC time as it is written into files: as texts, two times can be compared."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -101,7 +101,7 @@ def names() -> dict[str, str]:
 
 def healthy(program: str) -> Case:
     """Return a program without a fault as a case."""
-    return Case(HEALTHY, "Healthy", 0, program, "", "none", (), (), (), 0, "")
+    return Case(f"{HEALTHY} {program}", "Healthy", 0, program, "", "none", (), (), (), 0, "")
 
 
 def _content() -> dict[str, Any]:

@@ -4,12 +4,9 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-from IPython import get_ipython
-from IPython.display import display
 
 from transformer_course.cases import catalogue, journal, spoken_numbers
 from transformer_course.cases.catalogue import GOAL, Case, names
@@ -29,6 +26,7 @@ from transformer_course.examine import Subject
 from transformer_course.files import write_text
 from transformer_course.own.location import own_file
 from transformer_course.plots import Picture, curve_comparison
+from transformer_course.plots.training import in_notebook
 
 FOLDER = "cases"
 TRAINED = "trained.json"
@@ -197,7 +195,7 @@ class Desk:
         except Exception as error:  # whatever is wrong with somebody's file
             words = f"{self.file.name} does not run: {type(error).__name__}: {error}"
             return self._feedback(Verdict.WRONG, words)
-        scored = f"{run.score:.0%} of {len(self._test)} new numbers are right"
+        scored = f"{run.score:.0%} of {spoken_numbers.TEST} new numbers are right"
         if run.score < GOAL:
             return self._feedback(
                 Verdict.WRONG, f"{scored}; {GOAL:.0%} are wanted. It was {self.recorded.score:.0%}."
@@ -212,18 +210,13 @@ class Desk:
 
     def measured(self) -> Run:
         """Train the file as it is now, unless that is done, and look at what it does."""
-        say = self.program.trained().say
-        said = say([source for source, _ in self._test])
-        rows = [
-            (source, one, target) for (source, target), one in zip(self._test, said, strict=True)
-        ]
+        program = self.program
+        test = program.text("test")
+        said = program.trained().say([source for source, _ in test])
+        rows = [(source, one, target) for (source, target), one in zip(test, said, strict=True)]
         score = sum(one == target for _, one, target in rows) / len(rows)
         curve = [(step, loss) for step, loss in self._note["curve"]]
         return Run(curve, [_short(row) for row in rows[:SHOWN]], score)
-
-    @cached_property
-    def _test(self) -> list[tuple[str, str]]:
-        return self.case.kind_of_program(self.file).text("test")
 
     def _feedback(self, verdict: Verdict, *words: str) -> Feedback:
         return Feedback(verdict, self.case.title, tuple(map(Sentence, words)))
@@ -258,7 +251,7 @@ class Desk:
 
 def recorded(case: Case) -> Run:
     """Return what was recorded of a case's training."""
-    run = runs()[case.key if case.faults else f"{catalogue.HEALTHY} {case.program}"]
+    run = runs()[case.key]
     return Run(run["curve"], [tuple(row) for row in run["said"]], run["score"])
 
 
@@ -294,8 +287,11 @@ def take(key: str, anew: bool = False) -> Desk:
 
 def _line() -> Callable[[str], None]:
     """Return what writes a line that is written over, in a notebook; elsewhere nothing is said."""
-    if get_ipython() is None:
+    if not in_notebook():
         return lambda words: None
+    # Only notebooks are sure to have IPython.
+    from IPython.display import display
+
     handle = display({"text/plain": ""}, raw=True, display_id=True)
     return lambda words: handle.update({"text/plain": words}, raw=True)
 

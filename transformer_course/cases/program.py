@@ -4,26 +4,25 @@ A program is a file of somebody's. Nothing is replaced in it: what it does with 
 sentence is what its own functions do.
 """
 
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from transformer_course.examine import Subject
+from transformer_course.own.file import read
+from transformer_course.own.modules import module_of
 from transformer_course.own.subject import one_step, subject_of
+from transformer_course.translation import BOS, EOS, PAD, UNK
 
 Batch = tuple[Tensor, Tensor, Tensor]
 Watch = Callable[[int, float], None]
 Text = list[tuple[str, str]]
 WEIGHTS = "weights.pt"
-PAD, BOS, EOS, UNKNOWN = 0, 1, 2, 3
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Program:
 
     def __init__(self, file: Path) -> None:
         self.folder = file.parent
-        self.module = _imported(file)
+        self.module = module_of(read(file), f"case_{file.parent.name}", str(file))
 
     def train(self, times: float = 1, watch: Watch = lambda step, loss: None) -> None:
         """Train as the program does, or ``times`` as long, and save the weights.
@@ -118,8 +117,11 @@ class WithTorch(Program):
 
     def fresh(self) -> System:
         """Return a system that has learned nothing yet."""
-        torch.manual_seed(0)
         _, source, target = self.module.prepare(self.folder)
+        return self._fresh(source, target)
+
+    def _fresh(self, source: dict[str, int], target: dict[str, int]) -> System:
+        torch.manual_seed(0)
         return self._system(self.module.Translator(len(source), len(target)), source, target)
 
     def batches(self) -> Iterator[Batch]:
@@ -129,16 +131,17 @@ class WithTorch(Program):
 
     def subject(self) -> Subject:
         """Return what is examined."""
-        module, fresh = self.module, self.fresh()
-        pairs, _, _ = module.prepare(self.folder)
+        module = self.module
+        pairs, source, target = module.prepare(self.folder)
+        fresh = self._fresh(source, target)
         return Subject(
             fresh.network,
-            source_vocab=len(fresh.source),
-            target_vocab=len(fresh.target),
+            source_vocab=len(source),
+            target_vocab=len(target),
             pad=PAD,
             bos=BOS,
             eos=EOS,
-            unknown=UNKNOWN,
+            unknown=UNK,
             collate=module.collate,
             loss=module.loss_of,
             training_step=fresh.step,
@@ -188,7 +191,7 @@ class WithParts(Program):
         translator = trainer.translator
 
         def translate(sentences: list[list[int]]) -> list[list[int]]:
-            texts = [_text(sentence, translator.source) for sentence in sentences]
+            texts = [words_of(sentence, translator.source) for sentence in sentences]
             said = translator.translate(texts)
             return [_ids(sentence, translator.target) for sentence in said]
 
@@ -225,20 +228,6 @@ class WithParts(Program):
         )
 
 
-def right_batch(pairs: Sequence[tuple[list[int], list[int]]]) -> Batch:
-    """Return a batch of pairs of ids as it should be."""
-
-    def padded(rows: list[list[int]]) -> Tensor:
-        longest = max(map(len, rows))
-        return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows])
-
-    return (
-        padded([[*source, EOS] for source, _ in pairs]),
-        padded([[BOS, *target] for _, target in pairs]),
-        padded([[*target, EOS] for _, target in pairs]),
-    )
-
-
 def ids_of(system: System, text: Text) -> list[tuple[list[int], list[int]]]:
     """Return pairs of sentences as the ids that a system has for their words."""
     return [(_ids(one, system.source), _ids(other, system.target)) for one, other in text]
@@ -246,24 +235,9 @@ def ids_of(system: System, text: Text) -> list[tuple[list[int], list[int]]]:
 
 def words_of(ids: Sequence[int], vocabulary: dict[str, int]) -> str:
     """Return the words of ids."""
-    return _text(ids, vocabulary)
-
-
-def _ids(sentence: str, vocabulary: dict[str, int]) -> list[int]:
-    return [vocabulary.get(word, UNKNOWN) for word in sentence.split()]
-
-
-def _text(ids: Sequence[int], vocabulary: dict[str, int]) -> str:
     words = {number: word for word, number in vocabulary.items()}
     return " ".join(words.get(number, "<unk>") for number in ids)
 
 
-def _imported(file: Path) -> ModuleType:
-    """Run a file as a module of its own."""
-    spec = importlib.util.spec_from_file_location(f"case_{file.parent.name}", file)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{file} is not a Python file.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def _ids(sentence: str, vocabulary: dict[str, int]) -> list[int]:
+    return [vocabulary.get(word, UNK) for word in sentence.split()]

@@ -9,19 +9,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from transformer_course.cases.program import (
-    BOS,
-    EOS,
-    PAD,
-    Batch,
-    Program,
-    System,
-    Text,
-    ids_of,
-    right_batch,
-    words_of,
-)
+from transformer_course.cases.program import Batch, Program, System, Text, ids_of, words_of
 from transformer_course.model import evaluating
+from transformer_course.translation import BOS, EOS, PAD, collate
 
 SENTENCES = 32
 """In a batch, and in what is translated for an experiment."""
@@ -128,13 +118,14 @@ class Supplies:
     @property
     def batch(self) -> Batch:
         """The known sentences as source, target in and target out."""
-        return right_batch(self.pairs)
+        return collate(self.pairs, BOS, EOS, PAD)
 
     @property
     def exchanged_batch(self) -> Batch:
         """The known sentences, each with the target of another one: nobody can predict that."""
         sources, targets = zip(*self.pairs, strict=True)
-        return right_batch([*zip(sources, targets[1:] + targets[:1], strict=True)])
+        exchanged = [*zip(sources, targets[1:] + targets[:1], strict=True)]
+        return collate(exchanged, BOS, EOS, PAD)
 
     @property
     def fed(self) -> list[tuple[str, str, str]]:
@@ -150,13 +141,13 @@ class Supplies:
         ]
 
     @property
-    def longer(self) -> Callable[[], list[str]]:
-        """Train it for twice as many steps, and say what it then says of the new sentences."""
+    def longer(self) -> Callable[[], Callable[[list[str]], list[str]]]:
+        """Train it for twice as many steps, and return its search, from sentences to sentences."""
 
-        def longer() -> list[str]:
+        def longer() -> Callable[[list[str]], list[str]]:
             with self.program.weights_kept():
                 self.program.train(2)
-                return self.program.trained().say([source for source, _ in self.new])
+                return self.program.trained().say
 
         return longer
 

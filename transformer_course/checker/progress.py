@@ -13,9 +13,10 @@ the cases of lesson 12 is kept in the same way, in ``cases.jsonl``.
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from transformer_course.files import now
 
 PROGRESS = "progress"
 
@@ -49,11 +50,6 @@ def record(exercise: str) -> bool:
     if exercise in solved():
         return True
     return add(PROGRESS, {"exercise": exercise, "solved": now()})
-
-
-def now() -> str:
-    """Return the UTC time as it is written."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def add(kind: str, entry: dict[str, Any]) -> bool:

@@ -79,7 +79,17 @@ class Cell:
         return frozenset(global_names(self._table) if self._table else ())
 
 
-class Submission:
+class _OfExercises:
+    """What was handed in of exercises, which are there by their names."""
+
+    exercises: Mapping[str, Exercise]
+
+    def lesson_of(self, name: str) -> str:
+        """Return the lesson of an exercise."""
+        return self.exercises[name].task.lesson
+
+
+class Submission(_OfExercises):
     """A lesson's notebook that somebody handed in.
 
     Attributes
@@ -124,10 +134,6 @@ class Submission:
         except Exception:  # whatever a strange file makes nbformat stumble over
             raise SubmissionError("this is not a notebook, or a damaged one") from None
         return cls(code)
-
-    def lesson_of(self, name: str) -> str:
-        """Return the lesson of an exercise."""
-        return self.exercises[name].task.lesson
 
     def check(self, report: Report, seconds: float) -> None:
         """Run the notebook in order, and report what each check says as soon as it is known.
@@ -193,7 +199,7 @@ class Submission:
         return found
 
 
-class OwnFile:
+class OwnFile(_OfExercises):
     """A ``my_transformer.py`` that somebody handed in.
 
     Attributes
@@ -213,10 +219,6 @@ class OwnFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.exercises = {name: catalogues()[of][name] for name, of in sections.parts().items()}
-
-    def lesson_of(self, name: str) -> str:
-        """Return the lesson of an exercise."""
-        return self.exercises[name].task.lesson
 
     def check(self, report: Report, seconds: float) -> None:
         """Run the file, and report what the check says of each part that the learner wrote.

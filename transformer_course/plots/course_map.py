@@ -3,8 +3,8 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
+from transformer_course.plots.renderer import HtmlPicture
 from transformer_course.plots.theme import CARD, COLOURS, FONT, GRID, INK, MUTED, SERIES, tinted
 
 CLASS = "course-map"
@@ -118,20 +118,7 @@ DESCRIPTION = (
 )
 
 
-class CourseMap:
-    """The map as a piece of HTML, with its text alternative."""
-
-    def __init__(self, html: str) -> None:
-        self.html = html
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": DESCRIPTION}
-
-    def __repr__(self) -> str:
-        return DESCRIPTION
-
-
-def course_map(address: Address, yours: Collection[str] | None = None) -> CourseMap:
+def course_map(address: Address, yours: Collection[str] | None = None) -> HtmlPicture:
     """Draw the whole model; each part of it is a link to the lesson where it is built.
 
     Parameters
@@ -161,9 +148,10 @@ def course_map(address: Address, yours: Collection[str] | None = None) -> Course
     title = _element("div", TITLE, "font-weight:bold;font-size:15px;margin-bottom:12px")
     figure = title + columns + box(TRAINING, "margin-top:14px")
     label = escape(DESCRIPTION)
-    return CourseMap(
+    return HtmlPicture(
         f'<figure class="{CLASS}" role="group" aria-label="{label}" style="{style}">'
-        f"{figure}</figure>"
+        f"{figure}</figure>",
+        DESCRIPTION,
     )
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 from html import escape
-from typing import Any
 
+from transformer_course.plots.renderer import HtmlPicture
 from transformer_course.plots.theme import CARD, FONT, INK, SERIES, tinted
 
 CLASS = "first-question"
@@ -90,27 +90,14 @@ START = Turn("", "What does the loss do?", (STUCK, HALFWAY, TOO_GOOD, FINE))
 DESCRIPTION = "Questions to ask of a translator that does not work, each with two or more answers."
 
 
-class FirstQuestion:
-    """The picture as a piece of HTML, with its text alternative."""
-
-    def __init__(self, html: str, text: str) -> None:
-        self.html, self.text = html, text
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/html": self.html, "text/plain": self.text}
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def first_question() -> FirstQuestion:
+def first_question() -> HtmlPicture:
     """Draw the way from a symptom to the first experiment; each answer opens the next question."""
     style = (
         f"background:{CARD};color:{INK};font-family:{FONT};font-size:14px;line-height:1.4;"
         "padding:14px;margin:0;max-width:640px;box-sizing:border-box"
     )
     title = f'<div style="font-weight:bold;font-size:15px;margin-bottom:10px">{TITLE}</div>'
-    return FirstQuestion(
+    return HtmlPicture(
         f'<figure class="{CLASS}" role="group" aria-label="{escape(DESCRIPTION)}" style="{style}">'
         f"{title}{_html(START, 0)}</figure>",
         "\n".join([TITLE, *_lines(START, 0)]),

@@ -95,3 +95,25 @@ class Picture:
 
     def __repr__(self) -> str:
         return self.description
+
+
+@dataclass(frozen=True)
+class HtmlPicture:
+    """A picture made of boxes and words, as a piece of HTML.
+
+    Attributes
+    ----------
+    html
+        What a notebook shows.
+    text
+        What is said where there is no HTML.
+    """
+
+    html: str
+    text: str
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
+
+    def __repr__(self) -> str:
+        return self.text

@@ -350,7 +350,7 @@ class LiveLossPicture:
             self._draw()
 
     def _draw(self) -> None:
-        if self._run is None or not _in_notebook():
+        if self._run is None or not in_notebook():
             return
         # Only notebooks are sure to have IPython.
         from IPython.display import display
@@ -363,7 +363,8 @@ class LiveLossPicture:
         self._drawn = time.monotonic()
 
 
-def _in_notebook() -> bool:
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, so that what is displayed can be written over."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None
 

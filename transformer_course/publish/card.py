@@ -90,7 +90,7 @@ class Told:
 
     @property
     def ended(self) -> str:
-        """When the training ended, as :func:`~...looks.now` says it."""
+        """When the training ended, as :func:`transformer_course.files.now` says it."""
         return self.stored["ended"]
 
     @cached_property

@@ -12,11 +12,11 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.when_it_does_not_work.systems import (
     EOS,
     VOCAB,
-    Batch,
     System,
     at,
     batch_of,
     causal,
+    judged,
     one_hot,
 )
 
@@ -72,13 +72,6 @@ _PADDED_WITH_3 = batch_of(
 )
 
 
-def _judged(system: System, batch: Batch, pad: int = 0) -> Case:
-    shape = list(batch[2].shape)
-    return Case(
-        (system, batch, pad), written=f"({system}, batch, pad={pad})  # a target of shape {shape}"
-    )
-
-
 def _knows_nothing(value: Tensor, case: Case) -> bool:
     nothing = torch.full_like(value, math.log(VOCAB))
     return case.inputs[0].name != _UNIFORM.name or torch.allclose(value, nothing, atol=1e-3)
@@ -86,9 +79,9 @@ def _knows_nothing(value: Tensor, case: Case) -> bool:
 
 @exercise(
     cases=[
-        _judged(_CAUSAL, _EQUALLY_LONG),
-        *(_judged(system, batch_of(_PAIRS)) for system in _SYSTEMS),
-        _judged(_CAUSAL, _PADDED_WITH_3, pad=3),
+        judged(_CAUSAL, _EQUALLY_LONG),
+        *(judged(system, batch_of(_PAIRS)) for system in _SYSTEMS),
+        judged(_CAUSAL, _PADDED_WITH_3, pad=3),
     ],
     properties=[
         Property("no loss is below 0", lambda value, case: bool((value >= 0).all())),

@@ -6,15 +6,15 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.checker.cases import Case, Property, vectors
+from transformer_course.checker.cases import Property, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.when_it_does_not_work.systems import (
     BOS,
     VOCAB,
-    Batch,
     System,
     at,
     batch_of,
+    judged,
     one_hot,
 )
 
@@ -136,11 +136,7 @@ _EQUALLY_LONG = batch_of([([4, 5], [7, 4, 6]), ([6, 8], [4, 8, 5])])
 _PADDED_WITH_3 = batch_of([([0, 5, 6], [7, 0]), ([6], [0]), ([8, 0], [6, 5])], pad=3)
 
 
-def _judged(system: System, batch: Batch, pad: int = 0) -> Case:
-    shape = list(batch[0].shape)
-    return Case(
-        (system, batch, pad), written=f"({system}, batch, pad={pad})  # a source of shape {shape}"
-    )
+_judged = partial(judged, side="source")
 
 
 @exercise(

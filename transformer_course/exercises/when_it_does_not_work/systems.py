@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.checker.cases import vectors
+from transformer_course.checker.cases import Case, vectors
 from transformer_course.translation import collate
 
 BOS, EOS = 1, 2
@@ -30,6 +30,14 @@ class System:
     def __call__(self, source: Tensor, target_in: Tensor) -> Tensor:
         """Return the logits."""
         return self.scores(source, target_in)
+
+
+def judged(system: System, batch: Batch, pad: int = 0, side: str = "target") -> Case:
+    """Return a case of system, batch and pad, which says how large a side of the batch is."""
+    shape = list(batch[0 if side == "source" else -1].shape)
+    return Case(
+        (system, batch, pad), written=f"({system}, batch, pad={pad})  # a {side} of shape {shape}"
+    )
 
 
 def batch_of(pairs: list[Pair], pad: int = 0) -> Batch:

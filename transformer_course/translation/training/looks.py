@@ -9,12 +9,14 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
+from transformer_course.files import now
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.evaluation.metrics import (
@@ -22,7 +24,7 @@ from transformer_course.translation.evaluation.metrics import (
     scores,
     sentence_counts,
 )
-from transformer_course.translation.training.runs import RUN_FILE, steps_trained
+from transformer_course.translation.training.runs import RUN_FILE
 from transformer_course.translation.translator import SHIPPED, Translator
 
 TEST = "test"
@@ -43,7 +45,7 @@ class Look:
     Attributes
     ----------
     at
-        When, as :func:`now` says it.
+        When, as :func:`transformer_course.files.now` says it.
     by
         The command that looked.
     beam
@@ -70,11 +72,6 @@ class Look:
     def table(self) -> Int[np.ndarray, "sentences 10"]:
         """The counts, a row for each sentence."""
         return np.array(self.counts)
-
-
-def now() -> str:
-    """Return the time, such that times can be compared as texts."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def note_look(
@@ -148,8 +145,12 @@ class End:
         CheckpointError
             If the folder holds no run, or a damaged one.
         """
-        run = read_json(folder / RUN_FILE)
-        return cls(steps_trained(folder) or 0, run.get("ended", NEVER))
+        return cls.of(read_json(folder / RUN_FILE))
+
+    @classmethod
+    def of(cls, stored: dict[str, Any]) -> "End":
+        """Return the end of a run, from what it wrote about itself."""
+        return cls(stored.get("result", {}).get("step", 0), stored.get("ended", NEVER))
 
     def after(self, step: int) -> "End":
         """Return the end of a training that has now come to a step."""
@@ -193,11 +194,11 @@ def measured_in(folder: Path) -> Measured | None:
     OSError
         If it cannot be read.
     """
-    if shipped := read_json(folder / RUN_FILE).get("scores"):
+    stored = read_json(folder / RUN_FILE)
+    if shipped := stored.get("scores"):
         greedy = shipped.get("greedy") or shipped["test"]
         return Measured(greedy["sacrebleu"], greedy["sentences"], beam=1)
-    end = End.read(folder)
-    looks = [look for look in looks_in(folder) if look.at >= end.at]
+    looks = [look for look in looks_in(folder) if look.at >= End.of(stored).at]
     if not looks:
         return None
     look = min(looks, key=lambda look: look.beam)
