@@ -72,6 +72,11 @@ def test_what_it_is_fed_is_what_its_own_code_makes(opened):
     assert (fed["target in"] != fed["target out"]).all()
 
 
+def test_known_sentences_are_those_of_the_text_whatever_was_loaded(opened):
+    case = opened("amnesiac")
+    assert set(case.supply("known")) <= set(case.program.text("train"))
+
+
 def test_an_experiment_may_be_given_something_else(opened):
     case = opened("endless")
     random = case.supply("exchanged_batch")

@@ -97,7 +97,7 @@ class Supplies:
     @cached_property
     def known(self) -> Text:
         """Sentences that its training was fed, with their translations as it was fed them."""
-        system = self.trained
+        system = self.fresh  # the ids are those of the training, whatever was loaded since
         rows = {
             (_words(source, system.source), _words(target, system.target))
             for batch in islice(self.program.batches(), BATCHES)
