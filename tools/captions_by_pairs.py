@@ -2,24 +2,29 @@
 
     python -m tools.captions_by_pairs --data FOLDER          about three hours on one core
 
-With all captions there are the recorded runs of lesson 9, whose settings are the same. Each run
-trains in a folder of its own and is skipped where it is finished; one that was stopped goes on.
+With all captions there are the recorded runs of lesson 9, whose settings are the same. What stands
+in the results is not trained again; a run that was stopped goes on in its folder.
 """
 
 import argparse
 import random
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from tools.command import command
 from tools.recorded_runs import train_to_the_end
-from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.checkpoints import write_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.evaluation.evaluate import evaluate
 from transformer_course.translation.training.recipes import shipped_recipe
-from transformer_course.translation.training.recorded_runs import BY_PAIRS, recorded_run
-from transformer_course.translation.training.runs import RUN_FILE, Run, environment
+from transformer_course.translation.training.recorded_runs import (
+    BY_PAIRS,
+    recorded_run,
+    scores_by_pairs,
+)
+from transformer_course.translation.training.runs import Run, environment
 
 PAIR, BEAM = "en-fr", 5
 TINY = shipped_recipe("tiny")
@@ -32,14 +37,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     parser.add_argument("--work", type=Path, default=Path(".make/captions_by_pairs"))
     options = parser.parse_args()
-    runs = _with_all(options.data)
-    for size in SIZES:
-        for seed in SEEDS:
-            runs.append(_trained(options.work / f"{size}-{seed}", size, seed, options.data))
-            runs.sort(key=lambda run: (run["pairs"], run["seed"]))
-            how = {"command": command("tools.captions_by_pairs")} | environment()
-            write_json(BY_PAIRS, how | {"runs": runs})
-            print(runs, flush=True)
+    runs = _with_all(options.data) + [run for run in scores_by_pairs() if run["pairs"] in SIZES]
+    for seed, size in product(SEEDS, SIZES):
+        if (size, seed) in {(run["pairs"], run["seed"]) for run in runs}:
+            continue
+        runs.append(_trained(options.work / f"{size}-{seed}", size, seed, options.data))
+        runs.sort(key=lambda run: (run["pairs"], run["seed"]))
+        how = {"command": command("tools.captions_by_pairs")} | environment()
+        write_json(BY_PAIRS, how | {"runs": runs})
+        print(runs[-1], flush=True)
 
 
 def _with_all(data: Path | None) -> list[dict[str, Any]]:
@@ -61,17 +67,14 @@ def _row(
 
 
 def _trained(folder: Path, size: int, seed: int, data: Path | None) -> dict[str, Any]:
-    """Train on captions that the seed draws, unless it is done; return what is written of it."""
+    """Train on captions that the seed draws; return what is written of it."""
     recipe = TINY.changed({"training": {"seed": seed, "threads": 1}})
     run = Run("multi30k", recipe, pair=PAIR, data=data)
     corpus = _cut(run.load_corpus(), size, seed)
-    if not (folder / RUN_FILE).is_file():
-        trainer = train_to_the_end(run, folder, corpus)
-        scores = evaluate(trainer.translator, corpus.split("test"), BEAM)
-        run.write(folder, result=trainer.history[-1], scores=scores)
-    stored = read_json(folder / RUN_FILE)
-    result = stored["result"]
-    return _row(size, seed, result["step"], result["seconds"] / 60, stored["scores"])
+    trainer = train_to_the_end(run, folder, corpus)
+    scores = evaluate(trainer.translator, corpus.split("test"), BEAM)
+    last = trainer.history[-1]
+    return _row(size, seed, last["step"], last["seconds"] / 60, scores)
 
 
 def _cut(corpus: Corpus, size: int, seed: int) -> Corpus:
