@@ -8,8 +8,10 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import nbformat
 import vl_convert
@@ -21,7 +23,7 @@ from tools.book_text import filled
 from tools.glossary_links import link_first_uses
 from tools.live_translator import MIRRORED, WIDGET, data_files
 from tools.sources import cell_key, lesson_sources, outcomes_of
-from tools.stamp import repository
+from tools.stamp import documentation, repository
 from transformer_course.exercises import catalogues
 from transformer_course.publish import SCRIPTS, WEB
 
@@ -40,13 +42,23 @@ MATHJAX_PARTS = (
     "a11y/assistive-mml.js",
 )
 CHECK = re.compile(r"exercise\.(\w+)\.check\(\w+\)")
+ICON = re.compile(r"\bfa-([a-z0-9-]+)")
+DRAWING = re.compile(
+    r'(?P<name>"[\w-]+"|[\w$]+):\[\d+,\d+,\[(?P<others>[^\]]*)\],"\w+",'
+    r'(?:"[^"]*"|\["[^"]*","[^"]*"\])\],?'
+)
 LIVE_PAGES = ("book/index", "book/live_translator")
 LIVE_STYLE = "translator.css"
 
 
-def set_repository(app: Sphinx, config: Config) -> None:
-    """Tell the theme the repository's address, for its links to Colab."""
+def set_addresses(app: Sphinx, config: Config) -> None:
+    """Tell the repository's address, for links to Colab, and the book's own.
+
+    A shared link and the page that is shown for one that does not exist need whole addresses.
+    """
     config.html_theme_options["repository_url"] = repository()
+    config.ogp_site_url = f"{documentation()}/"
+    config.notfound_urls_prefix = f"{urlsplit(documentation()).path}/"
 
 
 def fill(app: Sphinx, page: str, source: list[str]) -> None:
@@ -162,9 +174,34 @@ def load_live_translator(
             app.add_js_file(f"live/{script}", defer="defer")
 
 
+def drop_unused_icons(app: Sphinx, error: Exception | None) -> None:
+    """Take those icons out of the theme's script that no page shows, which are nearly all."""
+    if error or app.builder.format != "html":
+        return
+    site = Path(app.outdir)
+    script = site / "_static" / "scripts" / "fontawesome.js"
+    users = [*site.rglob("*.html"), *(p for p in site.rglob("*theme*.js") if p != script)]
+    used = {name for user in users for name in ICON.findall(user.read_text(encoding="utf-8"))}
+    script.write_text(with_icons(script.read_text(encoding="utf-8"), used), encoding="utf-8")
+
+
+def with_icons(script: str, used: Collection[str]) -> str:
+    """Return Font Awesome's script without the drawings of icons that are not in ``used``.
+
+    A drawing is ``name: [width, height, [other names], code, paths]``.
+    """
+
+    def kept(match: re.Match[str]) -> str:
+        names = {match["name"].strip('"'), *re.findall(r'"([^"]*)"', match["others"])}
+        return match[0] if names & set(used) else ""
+
+    return DRAWING.sub(kept, script)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("config-inited", set_repository)
+    # Before the extensions look at what is set.
+    app.connect("config-inited", set_addresses, priority=100)
     app.connect("builder-inited", write_libraries)
     app.connect("builder-inited", write_live_translator)
     app.connect("source-read", fill)
@@ -174,4 +211,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", link_first_uses)
     app.connect("html-page-context", load_chart_library)
     app.connect("html-page-context", load_live_translator)
+    app.connect("build-finished", drop_unused_icons)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,8 @@ A page of ``book/`` names it as ``{{ name }}``; the names are the keys of ``TEXT
 import re
 from collections.abc import Iterator, Sequence
 
+from tools import front_page
+from tools import measured as results
 from tools.live_translator import live_translator, mirrors
 from tools.sources import lesson_sources, read_source
 from tools.stamp import repository, title_and_promise
@@ -55,6 +57,11 @@ def questions() -> str:
     return "\n\n".join(sections)
 
 
+def measured() -> str:
+    """Return a table of what was measured, by which command and when."""
+    return _table(results.HEAD, results.rows())
+
+
 def timing() -> str:
     """Return a table of the lessons: time, exercises, and mistakes that the checks know."""
     known = catalogues()
@@ -97,9 +104,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 TEXTS = {
     "repository": repository,
+    "begin": front_page.begin,
+    "answer_and_card": front_page.answer_and_card,
+    "way": front_page.way,
     "course_map": course_map,
     "lessons": lessons,
     "questions": questions,
+    "measured": measured,
     "timing": timing,
     "mistakes": mistakes,
     "live_translator": live_translator,

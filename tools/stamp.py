@@ -33,6 +33,7 @@ ANSWER = re.compile(r'^assert |turned_out\("', re.MULTILINE)
 README = ROOT / "README.md"
 CITATION = ROOT / "CITATION.cff"
 TABLE = re.compile(r"(?<=<!-- lessons -->\n).*(?=<!-- end of lessons -->)", re.DOTALL)
+WAYS_IN = re.compile(r"(?<=<!-- ways in -->\n).*(?=<!-- end of ways in -->)", re.DOTALL)
 CLONE = re.compile(r"git clone \S+")
 BADGE = re.compile(r"https://[^\s()]+(?=/actions/workflows/test\.yml)")
 
@@ -44,6 +45,11 @@ def _project() -> dict[str, Any]:
 def repository() -> str:
     """Return the repository's address, such as ``https://github.com/owner/name``."""
     return _project()["urls"]["repository"].rstrip("/")
+
+
+def documentation() -> str:
+    """Return the address of the published book, without a slash at its end."""
+    return _project()["urls"]["documentation"].rstrip("/")
 
 
 def links_cell(name: str) -> str:
@@ -141,8 +147,20 @@ def lesson_table() -> str:
     return "\n".join(head + [lesson_row(name) for name in LESSONS]) + "\n"
 
 
+def ways_in() -> str:
+    """Return the line of links below the README's first picture."""
+    links = {
+        "Begin": "#start",
+        "Begin in Colab": colab_link(repository(), "00_start_here"),
+        "Read, and translate in your browser": f"{documentation()}/book/index.html",
+        "What is wrong with my Transformer?": "#examine-your-own-model",
+    }
+    return " · ".join(f"**[{words}]({to})**" for words, to in links.items()) + "\n"
+
+
 def stamped_readme(text: str) -> str:
-    """Return the README with the address to clone and the lesson table."""
+    """Return the README with the ways in, the address to clone and the lesson table."""
+    text = WAYS_IN.sub(lambda _: ways_in(), text)
     text = CLONE.sub(f"git clone {repository()}", text)
     text = BADGE.sub(repository(), text)
     return TABLE.sub(lambda _: lesson_table(), text)

@@ -37,7 +37,7 @@ each_page_of_text = pytest.mark.parametrize("visit", often(*WITHOUT_CHARTS), ind
 PHONE = {"width": 390, "height": 844}
 GRAVE = {"serious", "critical"}
 CONTRAST = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
-HEAVIEST = 5e6  # bytes before any compression, for a reader who comes for the first time
+HEAVIEST = 3.6e6  # bytes before any compression, for a reader who comes for the first time
 
 
 @pytest.fixture(scope="module", params=often(*KINDS))

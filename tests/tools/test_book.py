@@ -8,7 +8,7 @@ from docutils.utils import new_document
 
 from tools import book
 from tools.sources import ROOT, lesson_sources
-from tools.stamp import repository
+from tools.stamp import documentation, repository
 from transformer_course.exercises import attention
 from transformer_course.publish import SCRIPTS, WEB
 
@@ -22,10 +22,12 @@ def test_every_lesson_is_a_page():
     assert lessons == [f"notebooks/{source.stem}" for source in lesson_sources()]
 
 
-def test_theme_gets_the_one_repository_address():
+def test_addresses_come_from_the_one_place():
     config = SimpleNamespace(html_theme_options={})
-    book.set_repository(None, config)
+    book.set_addresses(None, config)
     assert config.html_theme_options == {"repository_url": repository()}
+    assert config.ogp_site_url == f"{documentation()}/"
+    assert documentation().endswith(config.notfound_urls_prefix.rstrip("/"))
 
 
 def test_pages_of_the_book_are_filled():
@@ -107,3 +109,13 @@ def test_gaps_take_the_place_of_checks_and_of_nothing_else():
     gaps, cell = page.children
     assert gaps.astext() == attention.causal_mask.gaps()._repr_html_()
     assert cell.astext() == "causal_mask(3)"
+
+
+def test_icons_that_no_page_shows_are_taken_out():
+    script = (
+        '{bars:[448,512,["navicon"],"f0c9","M0 96z"],"file-pdf":[512,512,[],"f1c1",["M0","M1"]],'
+        'sun:[512,512,[9728],"f185","M2"]}'
+    )
+    assert book.with_icons(script, {"navicon", "sun"}) == (
+        '{bars:[448,512,["navicon"],"f0c9","M0 96z"],sun:[512,512,[9728],"f185","M2"]}'
+    )

@@ -1,0 +1,89 @@
+"""What was measured, for those who judge the course: each result with the command that gave it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tools.sources import ROOT
+
+HEAD = ("what", "result", "command", "date")
+# Published for a Transformer of this kind on this test split; lesson 9 has the source.
+PUBLISHED = {"en-de": 41.02}
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """Return the rows of the table, read from the results files."""
+    return [
+        *map(_translator, ("en-fr", "en-de")),
+        _toy(),
+        _examination(),
+        _training(),
+        _checks(),
+        _misplaced(),
+    ]
+
+
+def _translator(pair: str) -> tuple[str, str, str, str]:
+    scores = _read(f"results/multi30k-{pair}-long.json")
+    result = (
+        f"BLEU {scores['sacrebleu']:.1f} (sacreBLEU), "
+        f"{scores['bleu_tokenized_lowercase']:.1f} (lower-cased tokens), one seed"
+    )
+    if pair in PUBLISHED:
+        result += f"; published for a tiny Transformer: {PUBLISHED[pair]} (lower-cased tokens)"
+    return _row(f"The translator `multi30k-{pair}`, on test_2016 of Multi30k", result, scores)
+
+
+def _toy() -> tuple[str, str, str, str]:
+    toy = _read("benchmarks/results/toy_training.json")
+    exact = [seed["test_exact_match"] for seed in toy["seeds"]]
+    result = (
+        f"{min(exact):.1%} to {max(exact):.1%} of the test sentences exactly right, "
+        f"{len(exact)} seeds, {toy['median']['train_seconds']:.0f} seconds in the median"
+    )
+    return _row("Lesson 7's training on the toy language", result, toy)
+
+
+def _examination() -> tuple[str, str, str, str]:
+    naming = _read("benchmarks/results/fault_naming.json")
+    unknown, right, pairs = naming["unknown makers"], naming["right subjects"], naming["pairs"]
+    wrongly = unknown["trials"] - unknown["rightly"] - unknown["nothing named"]
+    result = (
+        f"{unknown['rightly']:,} of {unknown['trials']:,} faults named rightly, {wrongly} wrongly, "
+        f"in models of makers it had not seen; of {pairs['trials']} pairs of faults "
+        f"{pairs['wrongly']} wrongly; in {right['subjects']} right models "
+        f"{len(right['named'])} named"
+    )
+    return _row("[The examination](examine.md)", result, naming)
+
+
+def _training() -> tuple[str, str, str, str]:
+    speed = _read("benchmarks/results/training_speed.json")
+    times = speed["small"]["contestants"]["ours, fast"]["times"]
+    result = ", ".join(f"{value:.2f} times {peer}" for peer, value in times.items())
+    return _row("Tokens a second in training, float32", result, speed)
+
+
+def _checks() -> tuple[str, str, str, str]:
+    checks = _read("benchmarks/results/exercise_checks.json")
+    result = f"{checks['first_median']} s in the median, {checks['first_max']} s at most"
+    return _row("The first check of a wrong answer that nothing explains", result, checks)
+
+
+def _misplaced() -> tuple[str, str, str, str]:
+    lines = _read("benchmarks/results/misplaced_lines.json")
+    found = [text["misplaced lines that are doubted"] for text in lines["texts"]]
+    wrongly = [text["right lines that are doubted"] for text in lines["texts"]]
+    result = (
+        f"{min(found):.0%} to {max(found):.0%} of them doubted, and up to {max(wrongly):.1%} "
+        f"of the right lines, in {len(found)} texts"
+    )
+    return _row("Misplaced lines, by `transformer-course text`", result, lines)
+
+
+def _row(what: str, result: str, file: dict[str, Any]) -> tuple[str, str, str, str]:
+    return what, result, f"`{file['command']}`", file["date"]
+
+
+def _read(file: str) -> dict[str, Any]:
+    return json.loads(Path(ROOT, file).read_text(encoding="utf-8"))
