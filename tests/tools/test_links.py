@@ -1,6 +1,9 @@
+from urllib.parse import urlsplit
+
 import pytest
 
 from tools.links import broken_links, external_links, read_pages
+from tools.stamp import documentation
 
 
 @pytest.fixture
@@ -28,6 +31,12 @@ def test_links_that_lead_somewhere(site, link):
 def test_links_that_lead_nowhere(site, tmp_path, link):
     broken = broken_links(site(f'<a href="{link}">link</a>'))
     assert broken == [f"{tmp_path / 'index.html'}: {link}"]
+
+
+@pytest.mark.parametrize(("file", "broken"), [("index.html", 0), ("other.html", 1)])
+def test_whole_paths_of_the_published_book(site, file, broken):
+    home = urlsplit(documentation()).path
+    assert len(broken_links(site(f'<a href="{home}/{file}">link</a>'))) == broken
 
 
 def test_a_picture_that_is_not_there(site, tmp_path):
