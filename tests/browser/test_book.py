@@ -6,7 +6,7 @@ Among them are readers who use a keyboard, a screen reader or a printer.
 import json
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote_plus, urlsplit
 
 import pytest
 import yaml
@@ -129,6 +129,21 @@ def violations(page, options=None) -> list[str]:
         if violation["impact"] in GRAVE
         for node in violation["nodes"]
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("NaN", "notebooks/02_attention"),
+        ("KV cache", "notebooks/08_decoding"),
+        ("teacher forcing", "notebooks/07_toy_translation"),
+        ("why is my loss ln V", "notebooks/12_when_it_does_not_work"),
+    ],
+)
+def test_search_finds_what_people_ask(open_page, words, page):
+    with open_page("search") as opened:
+        opened.page.goto(f"{opened.page.url}?q={quote_plus(words)}")
+        opened.page.locator(f"#search-results a[href*='{page}.html']").first.wait_for()
 
 
 def test_page_fits_a_phone(visit):
