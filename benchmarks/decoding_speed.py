@@ -2,19 +2,32 @@
 
 The weights are random, and such a model does not end its sentences by itself. So every program
 produces the same number of tokens for each; before anything is timed, they must be the same tokens.
+More threads make some programs slower: each is tried with every number up to ``--threads``, and its
+best one counts.
 """
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
 
 from benchmarks.peers import SIZES, ctranslate2_model, marian, token_names
-from benchmarks.tables import compare, in_turn, installed, options, skipped, table, write_tables
+from benchmarks.tables import (
+    compare,
+    in_turn,
+    installed,
+    median_ratio,
+    options,
+    skipped,
+    table,
+    write_tables,
+)
 from transformer_course.model import Transformer
 from transformer_course.translation.corpora.batches import pad_rows
 from transformer_course.translation.decoding.beam import beam_search
@@ -161,17 +174,45 @@ def check_same_output(
 
 
 def measure(
-    programs: dict[str, Translate], sentences: Sentences, size: int, beam: int, rounds: int
+    programs: Mapping[int, dict[str, Translate]],
+    sentences: Sentences,
+    size: int,
+    beam: int,
+    rounds: int,
 ) -> dict[str, Any]:
-    """Time all programs in turn; without a cache only greedily, because of the time it takes."""
-    names = [name for name in programs if beam == 1 or name != UNCACHED]
-    seconds: dict[str, list[float]] = {name: [] for name in names}
+    """Time all programs in turn; without a cache only greedily, because of the time it takes.
+
+    Parameters
+    ----------
+    programs
+        By number of threads and name.
+    sentences, size, beam
+        What is translated, how many at once, and with which beam.
+    rounds
+        Times that each is measured with each number of threads.
+
+    Returns
+    -------
+    figures
+        Those of :func:`compare`, for each program with its best number of ``threads``; and
+        ``with_threads``, the sentences per second by number of threads.
+    """
+    names = [name for name in programs[1] if beam == 1 or name != UNCACHED]
+    runs = list(product(names, programs))
+    seconds: dict[tuple[str, int], list[float]] = {run: [] for run in runs}
     for number in range(rounds):
-        for name in in_turn(names, number):
+        for name, threads in in_turn(runs, number):
+            torch.set_num_threads(threads)
             start = time.perf_counter()
-            in_batches(programs[name], sentences, size, beam)
-            seconds[name].append(time.perf_counter() - start)
-    return compare(seconds, [len(sentences)] * rounds, BASELINES)
+            in_batches(programs[threads][name], sentences, size, beam)
+            seconds[name, threads].append(time.perf_counter() - start)
+    best = {name: min(programs, key=lambda n: median(seconds[name, n])) for name in names}
+    work = [len(sentences)] * rounds
+    figures = compare({name: seconds[name, best[name]] for name in names}, work, BASELINES)
+    for name, row in figures.items():
+        row["threads"] = best[name]
+        row["with_threads"] = {n: median_ratio(work, seconds[name, n]) for n in programs}
+    return figures
 
 
 def section(size: int, beam: int, figures: dict[str, Any]) -> str:
@@ -179,6 +220,8 @@ def section(size: int, beam: int, figures: dict[str, Any]) -> str:
     how = "greedy" if beam == 1 else f"beam {beam}"
     rows = [
         {"": name, "sentences per second": row["per_second"]}
+        | {"threads": row["threads"]}
+        | {f"with {n} thread{'s' * (n > 1)}": each for n, each in row["with_threads"].items()}
         | {f"times {baseline}": ratio for baseline, ratio in row["times"].items()}
         | {"same output": f"{row['same_output']:.0%}"}
         for name, row in figures.items()
@@ -190,19 +233,22 @@ NOTES = f"""\
 {SIZE.d_model} / {SIZE.heads} heads / {SIZE.encoder_layers} + {SIZE.decoder_layers} layers / \
 {SIZE.d_ff}, {SIZE.target_vocab:,} tokens, random weights, the same for all; 32 bits. Sources of \
 10 to 25 random tokens, {NEW_TOKENS} new tokens for each sentence. "Same output" is the share of \
-{SENTENCES[100]} sentences that come out as from our decoder without a cache."""
+{SENTENCES[100]} sentences that come out as from our decoder without a cache. Each program counts \
+with the number of threads that suits it."""
 
 
 def main() -> None:
     """Check, measure, print and write."""
     arguments = options(__doc__, rounds=7).parse_args()
-    torch.set_num_threads(arguments.threads)
     model, sentences = talkative_model(), random_sentences(max(SENTENCES.values()))
     results, sections = {}, [NOTES, *skipped()]
     with tempfile.TemporaryDirectory() as folder:
-        programs = contestants(model, Path(folder), arguments.threads)
+        programs = {
+            threads: contestants(model, Path(folder, str(threads)), threads)
+            for threads in range(1, arguments.threads + 1)
+        }
         # This also warms every program up.
-        same = {beam: check_same_output(programs, sentences, beam) for beam in (1, 4)}
+        same = {beam: check_same_output(programs[1], sentences, beam) for beam in (1, 4)}
         for size, beam in CASES:
             some = sentences[: SENTENCES[size]]
             figures = measure(programs, some, size, beam, arguments.rounds)
