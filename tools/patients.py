@@ -77,13 +77,15 @@ class Learned(nn.Module):
 class OfTorch(nn.Module):
     """An encoder-decoder around torch.nn.Transformer."""
 
-    def __init__(self, positions: type[nn.Module], norm_first: bool, tied: bool) -> None:
+    def __init__(
+        self, positions: type[nn.Module], norm_first: bool, tied: bool, dropout: float
+    ) -> None:
         super().__init__()
         self.source = nn.Embedding(VOCABULARIES[0], WIDTH)
         self.target = nn.Embedding(VOCABULARIES[1], WIDTH)
         self.source_positions, self.target_positions = positions(WIDTH), positions(WIDTH)
         self.transformer = nn.Transformer(
-            WIDTH, HEADS, LAYERS, LAYERS, HIDDEN, 0.1, batch_first=True, norm_first=norm_first
+            WIDTH, HEADS, LAYERS, LAYERS, HIDDEN, dropout, batch_first=True, norm_first=norm_first
         )
         self.output = nn.Linear(WIDTH, VOCABULARIES[1], bias=False)
         if tied:
@@ -117,10 +119,13 @@ def _for_torch(mask: Tensor, queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def of_torch(
-    positions: type[nn.Module] = Sinusoids, norm_first: bool = False, tied: bool = False
+    positions: type[nn.Module] = Sinusoids,
+    norm_first: bool = False,
+    tied: bool = False,
+    dropout: float = 0.1,
 ) -> Patient:
     """Return a patient around torch.nn.Transformer."""
-    network = OfTorch(positions, norm_first, tied)
+    network = OfTorch(positions, norm_first, tied, dropout)
     encoder, decoder = network.transformer.encoder, network.transformer.decoder
     organs = Organs(
         encoder,
@@ -128,6 +133,12 @@ def of_torch(
         {"encoder": network.source_positions, "decoder": network.target_positions},
     )
     return Patient(network, organs, network.__call__, VOCABULARIES, *IDS)
+
+
+def hiding_more(patient: Patient) -> Patient:
+    """Hide the padding of targets too, which a causal mask makes superfluous."""
+    patient.hides_target_padding = True
+    return patient
 
 
 # A model of today's parts
@@ -178,13 +189,13 @@ class Gated(nn.Module):
 class ModernLayer(nn.Module):
     """A pre-norm layer of encoder or decoder."""
 
-    def __init__(self, rotary: bool, decodes: bool) -> None:
+    def __init__(self, rotary: bool, decodes: bool, dropout: float) -> None:
         super().__init__()
         self.self_attention = Attention(rotary)
         self.cross_attention = Attention(False) if decodes else None
         self.feed_forward = Gated()
         self.norms = nn.ModuleList(nn.RMSNorm(WIDTH) for _ in range(3 if decodes else 2))
-        self.dropout = nn.Dropout(0.1)
+        self.dropout = nn.Dropout(dropout)
 
     def forward(
         self, x: Tensor, mask: Tensor, memory: Tensor | None = None, cross: Tensor | None = None
@@ -200,9 +211,9 @@ class ModernLayer(nn.Module):
 class ModernStack(nn.Module):
     """Layers and a norm."""
 
-    def __init__(self, rotary: bool, decodes: bool) -> None:
+    def __init__(self, rotary: bool, decodes: bool, dropout: float) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(ModernLayer(rotary, decodes) for _ in range(LAYERS))
+        self.layers = nn.ModuleList(ModernLayer(rotary, decodes, dropout) for _ in range(LAYERS))
         self.norm = nn.RMSNorm(WIDTH)
 
     def forward(self, x: Tensor, *inputs: Tensor) -> Tensor:
@@ -215,13 +226,14 @@ class ModernStack(nn.Module):
 class Modern(nn.Module):
     """An encoder-decoder of pre-norm, RMSNorm, SwiGLU, and rotary or learned positions."""
 
-    def __init__(self, rotary: bool) -> None:
+    def __init__(self, rotary: bool, dropout: float) -> None:
         super().__init__()
         self.source = nn.Embedding(VOCABULARIES[0], WIDTH)
         self.target = nn.Embedding(VOCABULARIES[1], WIDTH)
         self.source_positions = nn.Identity() if rotary else Learned(WIDTH)
         self.target_positions = nn.Identity() if rotary else Learned(WIDTH)
-        self.encoder, self.decoder = ModernStack(rotary, False), ModernStack(rotary, True)
+        self.encoder = ModernStack(rotary, False, dropout)
+        self.decoder = ModernStack(rotary, True, dropout)
         self.output = nn.Linear(WIDTH, VOCABULARIES[1])
 
     def forward(self, source: Tensor, target: Tensor, masks: dict[str, Tensor]) -> Tensor:
@@ -231,9 +243,9 @@ class Modern(nn.Module):
         return self.output(self.decoder(y, masks["decoder"], memory, masks["cross"]))
 
 
-def modern(rotary: bool = True) -> Patient:
+def modern(rotary: bool = True, dropout: float = 0.1) -> Patient:
     """Return a patient of today's parts."""
-    network = Modern(rotary)
+    network = Modern(rotary, dropout)
     stacks = {"encoder": network.encoder, "decoder": network.decoder}
     attentions = {side: [layer.self_attention for layer in s.layers] for side, s in stacks.items()}
     attentions["cross"] = [layer.cross_attention for layer in network.decoder.layers]
@@ -321,8 +333,13 @@ MAKERS: dict[str, Callable[[], Patient]] = {
     "torch, pre-norm, learned positions, tied": lambda: of_torch(
         Learned, norm_first=True, tied=True
     ),
+    "torch, target padding hidden, no dropout": lambda: hiding_more(
+        of_torch(norm_first=True, dropout=0.0)
+    ),
     "today's parts, rotary": modern,
-    "today's parts, learned positions": lambda: modern(rotary=False),
+    "today's parts, learned positions, target padding hidden, no dropout": lambda: hiding_more(
+        modern(rotary=False, dropout=0.0)
+    ),
     "Marian": lambda: of_hugging_face("Marian"),
     "BART": lambda: of_hugging_face("Bart"),
     "T5": lambda: of_hugging_face("T5"),

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--makers", nargs="*", default=[*MAKERS])
+    parser.add_argument("--makers", nargs="*", default=[*MAKERS], help="only these, likewise")
     parser.add_argument(
         "--ways", nargs="*", help="only these; what was seen of the others is kept as it was"
     )
@@ -95,13 +95,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for (maker, ways, seed), outcomes in zip(trials, results, strict=True)
         if outcomes is not None
     ]
-    if options.ways:
-        earlier = json.loads(options.trials.read_text(encoding="utf-8"))
-        rows = [r for r in earlier if (r["ways"] or [RIGHT])[0] not in options.ways] + rows
-        rows = [row for row in rows if not row["ways"] or row["ways"][0] in WAYS]
+    rows = _in_order(rows + _others(options.trials, {(maker, *ways) for maker, ways, _ in trials}))
     lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
     write_text(options.trials, "[\n" + ",\n".join(lines) + "\n]\n")
     _write(rows, options.output)
+
+
+def _others(trials: Path, now: set[tuple[str, ...]]) -> list[Row]:
+    """Return what was seen earlier of other makers and ways, if they are still there."""
+    return [
+        row
+        for row in json.loads(trials.read_text(encoding="utf-8"))
+        if (row["maker"], *row["ways"]) not in now
+        and row["maker"] in MAKERS
+        and WAYS.keys() >= {*row["ways"]}
+    ]
+
+
+def _in_order(rows: list[Row]) -> list[Row]:
+    ways, makers = [RIGHT, *WAYS], [*MAKERS]
+
+    def place(row: Row) -> tuple[int, int, int]:
+        return ways.index((row["ways"] or [RIGHT])[0]), makers.index(row["maker"]), row["seed"]
+
+    return sorted(rows, key=place)
 
 
 def seen_in(rows: Sequence[Row]) -> dict[str, dict[str, list[str]]]:

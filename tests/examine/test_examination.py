@@ -195,6 +195,13 @@ def test_adapter_for_torch() -> None:
     )
     found = examine(ready, 60)
     assert found.observed.failing == {"registered": "no"}  # the lambdas hide the tables
+    assert "the adapter makes the masks" in str(found)
+
+
+def test_tables_that_are_too_small_are_said_to_be() -> None:
+    small = course((12, 12)).network
+    with pytest.raises(ExaminationError, match="source_vocab=40"):
+        examine(Subject(small, **{"source_vocab": 40, "target_vocab": 40} | IDS), 60)
 
 
 def test_adapter_for_hugging_face() -> None:

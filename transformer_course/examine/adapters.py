@@ -18,6 +18,9 @@ def torch_transformer(
 ) -> Subject:
     """Return a subject of a ``torch.nn.Transformer``, with the masks that it has to be given.
 
+    The masks are right, whatever those are with which you train: a model of your own around a
+    ``torch.nn.Transformer`` makes a :class:`Subject` itself.
+
     Parameters
     ----------
     transformer
@@ -59,6 +62,7 @@ def torch_transformer(
         return output(in_order(said))
 
     subject.scores = scores
+    subject.unseen = "the adapter makes the masks, so whether yours are right was not seen"
     return subject
 
 

@@ -63,6 +63,8 @@ def observe(
         If the model cannot be called.
     """
     began, observed = time.monotonic(), Observations()
+    if subject.unseen:
+        observed.left_out["your own call of the model"] = subject.unseen
     bench = Bench(subject, seconds)
     with untouched_globals(), bench.untouched():
         bench.shake()
@@ -122,12 +124,15 @@ def _try_out(bench: Bench) -> None:
     except BaseException as error:
         raise ExaminationError(
             f"the model raises {in_a_line(error)} when it is called with source and target ids. "
-            f"{_advice(bench.subject)}"
+            f"{_advice(bench.subject, error)}"
         ) from error
 
 
-def _advice(subject: Subject) -> str:
+def _advice(subject: Subject, error: BaseException) -> str:
     """Show the lambda that a network needs whose forward takes more than two tensors."""
+    if isinstance(error, IndexError):
+        sizes = f"source_vocab={subject.source_vocab} and target_vocab={subject.target_vocab}"
+        return f"Look whether its tables have a row for each id: {sizes} are given."
     if subject.scores is not subject.network:
         return "Look at `scores`, which calls it."
     try:

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from transformer_course.examine import reference
 from transformer_course.examine.bench import Bench, NotExamined
-from transformer_course.examine.subject import Pair
+from transformer_course.examine.subject import Pair, Subject
 
 PAIRS = 12
 LOOK_EVERY = 10
@@ -234,13 +234,14 @@ def _translate(bench: Bench, record: Lesson) -> None:
     with watching(bench) as record.watched:
         said = _said(bench, bench.subject.translate, sources)
     again = _said(bench, bench.subject.translate, sources)
-    record.theirs, record.again = (
-        _as_far_as(record.ours, steps, _up_to_the_end(bench, each)) for each in (said, again)
-    )
     alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
     errors = [each for each in alone if isinstance(each, str)]
-    said = errors[0] if errors else [each[0] for each in alone]
-    record.alone = _as_far_as(record.ours, steps, _up_to_the_end(bench, said))
+    one_by_one = errors[0] if errors else [each[0] for each in alone]
+    # In a batch a search may go on until the last sentence has ended; alone it has no reason to.
+    cut = _whole if not errors and _goes_on(bench.subject, one_by_one) else _up_to_the_end
+    record.theirs, record.again, record.alone = (
+        _as_far_as(record.ours, steps, cut(bench, each)) for each in (said, again, one_by_one)
+    )
     record.new_alike = not errors and _new_sentences_are_alike(bench, sources)
 
 
@@ -257,13 +258,23 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
     return rows
 
 
-def _up_to_the_end(bench: Bench, rows: list[list[int]] | str) -> list[list[int]] | str:
+def _goes_on(subject: Subject, rows: list[list[int]]) -> bool:
+    """Whether anything but padding comes after the end in some row."""
+    ended = [row[row.index(subject.eos) + 1 :] for row in rows if subject.eos in row]
+    return any({*rest} - {subject.pad} for rest in ended)
+
+
+def _whole(bench: Bench, rows: list[list[int]] | str) -> list[list[int]] | str:
     if isinstance(rows, str):
         return rows
-    subject = bench.subject
-    return [
-        reference.up_to(row[1:] if row[:1] == [subject.bos] else row, subject.eos) for row in rows
-    ]
+    return [row[1:] if row[:1] == [bench.subject.bos] else row for row in rows]
+
+
+def _up_to_the_end(bench: Bench, rows: list[list[int]] | str) -> list[list[int]] | str:
+    rows = _whole(bench, rows)
+    if isinstance(rows, str):
+        return rows
+    return [reference.up_to(row, bench.subject.eos) for row in rows]
 
 
 def _new_sentences_are_alike(bench: Bench, known: list[list[int]]) -> bool:

@@ -79,6 +79,7 @@ class Patient:
             "decoder": lambda source, target: causal(target)[None, None],
             "cross": lambda source, target: self.real(source, self.pad)[:, None, None, :],
         }
+        self.hides_target_padding = False
         self.after_scores: list[Callable[[Tensor], Tensor]] = []
         self.weights: Callable[[], Any] = lambda: self.network.parameters()
         self.rate = 3e-3
@@ -100,6 +101,9 @@ class Patient:
     def scores(self, source: Tensor, target: Tensor) -> Tensor:
         """Call the network with the masks that the patient has."""
         masks = {kind: mask(source, target) for kind, mask in self.masks.items()}
+        if self.hides_target_padding:
+            seen = masks["decoder"] & (target != self.pad)[:, None, None, :]
+            masks["decoder"] = seen | ~seen.any(dim=-1, keepdim=True)
         said = self.call(source, target, masks)
         for change in self.after_scores:
             said = change(said)

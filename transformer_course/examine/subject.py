@@ -51,6 +51,9 @@ class Subject:
         Pairs of the texts, if they are to be examined.
     unknown
         The id of unknown words.
+    unseen
+        Why ``scores`` goes past the call that you train with, if it does, in words that end a
+        sentence.
     """
 
     network: nn.Module
@@ -70,6 +73,7 @@ class Subject:
     train: Sequence[Pair] = ()
     test: Sequence[Pair] = ()
     unknown: int | None = None
+    unseen: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.network, nn.Module):

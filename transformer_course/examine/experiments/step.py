@@ -148,7 +148,9 @@ def sure_and_right(bench: Bench) -> Outcome:
 
 def _losses_where_sure(bench: Bench) -> tuple[float, float]:
     """Return the loss where the model is sure of the right words, and of wrong ones."""
-    target_out = bench.right_batch(bench.pairs)[2][:1]
+    # Two sentences without padding: in one alone no loss can take words of another.
+    shortest = min(len(target) for _, target in bench.pairs) + 1
+    target_out = bench.right_batch(bench.pairs)[2][:2, :shortest]
 
     def loss(words: Tensor) -> float:
         logits = torch.zeros(*words.shape, bench.subject.target_vocab)

@@ -31,7 +31,7 @@ def _greedy(
             said = torch.cat([said, following(scores(source, fed(said)))[:, None]], dim=1)
             if stops(said[:, -1]):
                 break
-        return said[:, 1:].tolist()
+        return [reference.up_to(row, patient.eos) for row in said[:, 1:].tolist()]
 
     patient.greedy = greedy
 
@@ -74,6 +74,18 @@ def never_ends(patient: Patient) -> None:
         return last.argmax(-1)
 
     _greedy(patient, following)
+
+
+def goes_on_behind_the_end(patient: Patient) -> None:
+    """Take the end token for a word."""
+
+    def greedy(scores: Callable, source: Tensor) -> list[list[int]]:
+        said = torch.full((len(source), 1), patient.bos)
+        for _ in range(STEPS):
+            said = torch.cat([said, _likeliest(scores(source, said))[:, None]], dim=1)
+        return said[:, 1:].tolist()
+
+    patient.greedy = greedy
 
 
 def samples(patient: Patient) -> None:
