@@ -2,9 +2,9 @@
 
     python -m benchmarks.fragile_input          less than a minute
 
-The sentences and what must be left of them are in ``fragile_input.toml``. Translations are by a beam
-of five, as the other figures of the card. The toy translator reads its own test split, written in
-three ways.
+The sentences and what must be left of them are in ``fragile_input.toml``. Translations are by a
+beam of five, as the other figures of the card. The toy translator reads its own test split, written
+in three ways.
 """
 
 import re
