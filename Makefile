@@ -94,12 +94,15 @@ bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.decoding_speed
 	@$(BIN)/python -m benchmarks.scaling
 	@$(BIN)/python -m benchmarks.data_parallel
+	@$(BIN)/python -m benchmarks.fragile_input
 
 results: $(AUTHOR)
 	@for pair in en-fr en-de; do \
 		$(BIN)/python -m tools.recorded_runs $$pair short --threads 1 && \
 		$(BIN)/python -m tools.recorded_runs $$pair long --threads 1 --ship || exit 1; done
 	@$(BIN)/python -m tools.moses_text_run en-de
+	@$(BIN)/python -m tools.moses_counts en-de
+	@$(BIN)/python -m tools.beam_width_runs
 
 stamp: $(AUTHOR)
 	@$(BIN)/python -m tools.stamp

@@ -1,6 +1,6 @@
 """Train the translators of lesson 9 and write down what they reach.
 
-    python -m tools.recorded_runs en-fr short --data FOLDER          half an hour for each seed
+    python -m tools.recorded_runs en-fr short --data FOLDER          31 to 41 minutes a seed
     python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,

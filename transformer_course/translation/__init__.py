@@ -61,6 +61,7 @@ from transformer_course.translation.evaluation.metrics import (
     bleu_of_counts,
     bleu_tokenized_lowercase,
     compare_counts,
+    drawn_test_sets,
     exact_match,
     paired_bootstrap,
     scores,
@@ -73,7 +74,11 @@ from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.loss import masked_mean, smoothed_cross_entropy
 from transformer_course.translation.training.precision import choose_precision
 from transformer_course.translation.training.recipes import RECIPES
-from transformer_course.translation.training.recorded_runs import own_text_runs, recorded_run
+from transformer_course.translation.training.recorded_runs import (
+    moses_counts,
+    own_text_runs,
+    recorded_run,
+)
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import Trainer
@@ -120,6 +125,7 @@ __all__ = [
     "count_words",
     "cpu_loss",
     "data_folder",
+    "drawn_test_sets",
     "evaluate",
     "exact_match",
     "exchange_p",
@@ -131,6 +137,7 @@ __all__ = [
     "length_batches",
     "masked_mean",
     "mean_length",
+    "moses_counts",
     "multi30k_corpus",
     "next_token_probabilities",
     "noam",

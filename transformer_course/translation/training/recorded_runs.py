@@ -1,7 +1,8 @@
 """The results of training runs that no lesson has the time to repeat.
 
 ``python -m tools.recorded_runs`` and, for text cut by Moses' rules, ``python -m
-tools.moses_text_run`` make them again; ``python -m tools.own_text_runs`` those of lesson 13.
+tools.moses_text_run`` make them again; ``python -m tools.own_text_runs`` those of lesson 13. What
+lesson 9 compares two runs by is counted by ``python -m tools.moses_counts``.
 """
 
 from pathlib import Path
@@ -9,12 +10,14 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from transformer_course.translation.checkpoints import read_json
 
 RESULTS = Path(__file__).parents[2] / "results"
 BY_PAIRS = RESULTS / "captions-by-pairs.json"
 OWN_TEXT = RESULTS / "own-text.json"
+MOSES_COUNTS = RESULTS / "moses-counts.json"
 
 
 def recorded_run(pair: str, recipe: str = "long") -> dict[str, Any]:
@@ -71,11 +74,25 @@ def own_text_runs() -> dict[str, Any]:
         ``machine``, ``date``, ``signature``, ``settings`` and the pairs of each split.
     """
     stored = read_json(OWN_TEXT)
-    runs = [
-        run | {"counts": np.array([list(map(int, row.split())) for row in run["counts"]])}
-        for run in stored["runs"]
-    ]
+    runs = [run | {"counts": _table(run["counts"])} for run in stored["runs"]]
     return stored | {"runs": runs}
+
+
+def moses_counts() -> dict[str, Int[np.ndarray, "sentences 10"]]:
+    """Return what BLEU needs of each German test sentence, in lower-cased words of Moses' rules.
+
+    Returns
+    -------
+    counts
+        Of the long run, ``"plain text"``, and of the same run on Moses' text, ``"text like
+        theirs"``, both by beam search; one seed each. Columns as
+        :func:`~transformer_course.translation.sentence_counts` has them.
+    """
+    return {name: _table(rows) for name, rows in read_json(MOSES_COUNTS)["counts"].items()}
+
+
+def _table(rows: list[str]) -> Int[np.ndarray, "sentences 10"]:
+    return np.array([list(map(int, row.split())) for row in rows])
 
 
 def scores_by_pairs() -> list[dict[str, Any]]:
