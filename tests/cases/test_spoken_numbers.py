@@ -1,4 +1,6 @@
+import math
 import random
+from collections import Counter
 
 import pytest
 
@@ -48,3 +50,20 @@ def test_the_test_is_of_other_numbers_and_one_english_line_is_blank(tmp_path):
     assert not set(lines["train.en"]) & set(lines["test.en"])
     assert [number for number, line in enumerate(lines["train.en"]) if not line] == [40]
     assert all(lines["train.fr"])
+
+
+def test_whoever_knows_french_alone_is_far_less_sure_of_the_first_word_than_of_the_second():
+    """The loss by position of a translator without a source, which lesson 12 states."""
+    beginnings = Counter()
+    for number in range(1, spoken_numbers.LARGEST, 7):
+        beginnings[tuple(spoken_numbers.french(number).split()[:2])] += 1
+    firsts = Counter()
+    for words, count in beginnings.items():
+        firsts[words[0]] += count
+    first = -sum(n / firsts.total() * math.log(n / firsts.total()) for n in firsts.values())
+    second = -sum(
+        count / beginnings.total() * math.log(count / firsts[words[0]])
+        for words, count in beginnings.items()
+    )
+    assert first == pytest.approx(2.4, abs=0.05)
+    assert second == pytest.approx(0.5, abs=0.05)

@@ -76,7 +76,8 @@ FINE = Turn(
         Turn(
             "No",
             experiment="Then what translates is not what was trained: look at saving and loading, "
-            "at vocabularies, at averages of weights.",
+            "at vocabularies, at averages of weights. Or the training asks for something else: "
+            "read what it is fed.",
         ),
         Turn(
             "Yes",
