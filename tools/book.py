@@ -17,6 +17,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from tools.book_markdown import write_pages
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
 from tools.live_translator import MIRRORED, WIDGET, data_files
@@ -162,6 +163,21 @@ def load_live_translator(
             app.add_js_file(f"live/{script}", defer="defer")
 
 
+def name_markdown(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Say in the head of a page where it is as Markdown."""
+    if doctree is not None:
+        address = f"{Path(page).name}.md"
+        context["metatags"] += f'<link rel="alternate" type="text/markdown" href="{address}" />'
+
+
+def write_markdown(app: Sphinx, error: Exception | None) -> None:
+    """Put each page as Markdown beside its HTML, once that is there."""
+    if error is None:
+        write_pages(Path(app.outdir))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", set_repository)
@@ -174,4 +190,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", link_first_uses)
     app.connect("html-page-context", load_chart_library)
     app.connect("html-page-context", load_live_translator)
+    app.connect("html-page-context", name_markdown)
+    app.connect("build-finished", write_markdown)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

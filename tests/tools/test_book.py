@@ -107,3 +107,20 @@ def test_gaps_take_the_place_of_checks_and_of_nothing_else():
     gaps, cell = page.children
     assert gaps.astext() == attention.causal_mask.gaps()._repr_html_()
     assert cell.astext() == "causal_mask(3)"
+
+
+def test_each_page_says_where_it_is_as_markdown():
+    context = {"metatags": ""}
+    book.name_markdown(None, "notebooks/02_attention", "", context, new_document("page"))
+    assert 'type="text/markdown" href="02_attention.md"' in context["metatags"]
+    book.name_markdown(None, "search", "", search := {"metatags": ""}, None)
+    assert search["metatags"] == ""
+
+
+def test_markdown_is_written_when_the_pages_are_there(tmp_path):
+    app = SimpleNamespace(outdir=tmp_path)
+    book.write_markdown(app, RuntimeError("no pages"))
+    assert not list(tmp_path.iterdir())
+    book.write_markdown(app, None)
+    assert (tmp_path / "llms.txt").is_file()
+    assert (tmp_path / "book" / "teachers.md").is_file()
