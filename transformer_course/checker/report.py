@@ -18,10 +18,12 @@ from transformer_course.checker.feedback import (
     Listing,
     Part,
     Sentence,
+    Shown,
     Verdict,
 )
 from transformer_course.checker.findings import Finding, Kind
-from transformer_course.checker.matrices import side_by_side
+from transformer_course.checker.identity import identity
+from transformer_course.checker.matrices import in_rows, side_by_side
 from transformer_course.checker.meanings import meaning
 from transformer_course.checker.observation import Shapes
 from transformer_course.checker.outcomes import Outcome
@@ -42,7 +44,9 @@ def report(finding: Finding) -> Feedback:
     verdict, parts = FORMS[finding.kind](task, finding)
     mistakes = finding.known.mistakes if finding.known else ()
     names = tuple(mistake.name for mistake in mistakes)
-    return Feedback(verdict, task.name, tuple(parts), names, finding.computed)
+    shown = _shown(task, finding) if verdict is Verdict.WRONG else None
+    answer = identity(finding.observed)
+    return Feedback(verdict, task.name, tuple(parts), names, finding.computed, shown, answer)
 
 
 Form = tuple[Verdict, list[Part]]
@@ -134,6 +138,25 @@ FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
     Kind.UNSTEADY: _unsteady,
     Kind.UNKNOWN: _unknown,
 }
+
+
+def _shown(task: Task, finding: Finding) -> Shown | None:
+    """Return the case that the answer is shown by: a wrong result or else an exception."""
+    if finding.observed.example:
+        case, found = finding.observed.example
+        return Shown(as_code(task, case), *_place_and_values(found))
+    if not any(outcome.error for outcome in finding.observed.seen):
+        return None
+    case, outcome = finding.observed.crash
+    wanted = next(wanted for each, wanted, _ in finding.observed.rows if each is case)
+    return Shown(as_code(task, case), "", _in_full(wanted.value), _stopped(outcome))
+
+
+def _place_and_values(found: Difference) -> tuple[str, str, str]:
+    if found.kind in ("values", "nan") and isinstance(found.expected, Tensor):
+        tables = side_by_side(found.expected, found.received, _place(found.path))
+        return tables.place, in_rows(tables.wanted), in_rows(tables.yours)
+    return _place(found.path), _in_full(found.expected), _in_full(found.received)
 
 
 # The parts of a report
