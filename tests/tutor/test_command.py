@@ -1,9 +1,11 @@
 """The forms that programs read, and which rung is open after which tries."""
 
 import json
+import re
 
 import pytest
 
+from tools.sources import ROOT
 from transformer_course.checker import progress
 from transformer_course.exercises import attention, catalogues
 from transformer_course.own.modules import module_of
@@ -69,6 +71,34 @@ def test_forms_have_the_keys_that_are_written_down(file, tmp_path):
     assert list(far["next"]) == [*STANDING_KEYS, "lesson"]
     assert {tuple(lesson) for lesson in far["lessons"]} == {("lesson", "title", "exercises")}
     assert all(list(e) == STANDING_KEYS for each in far["lessons"] for e in each["exercises"])
+
+
+def test_the_books_page_lists_exactly_these_keys():
+    page = (ROOT / "book" / "assistants.md").read_text(encoding="utf-8")
+    _, one, far = page.split("\n## For programs")
+    assert keys_of_rows(one) == CHECK_KEYS
+    assert keys_of_rows(far) == PROGRESS_KEYS
+    said = " ".join(one.split())
+    assert f"Each mistake has {listed(MISTAKE_KEYS)}" in without_brackets(said)
+    assert f"The evidence has {listed(EVIDENCE_KEYS)}" in without_brackets(said)
+    assert f"Each exercise has {listed(STANDING_KEYS)}" in without_brackets(" ".join(far.split()))
+    assert f"`form` | {command.FORM}" in one
+    for verdict, status in command.STATUS.items():
+        assert f"`{verdict}`" in one and f"{status} if" in one
+
+
+def keys_of_rows(text):
+    cells = re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)
+    return [key for cell in cells for key in re.findall(r"`(\w+)`", cell)]
+
+
+def without_brackets(text):
+    return re.sub(r" \([^)]*\)", "", text)
+
+
+def listed(keys):
+    *first, last = (f"`{key}`" for key in keys)
+    return f"{', '.join(first)} and {last}"
 
 
 def test_each_different_wrong_answer_opens_a_rung(file):

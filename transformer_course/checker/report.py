@@ -141,8 +141,8 @@ FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
 
 
 def _shown(task: Task, finding: Finding) -> Shown | None:
-    """Return the case that the answer is shown by: a wrong result or else an exception."""
-    if finding.observed.example:
+    """Return the case that the answer is shown by: a wrong result, or what stopped it."""
+    if finding.observed.example and finding.kind is not Kind.CRASHED:
         case, found = finding.observed.example
         return Shown(as_code(task, case), *_place_and_values(found))
     if not any(outcome.error for outcome in finding.observed.seen):
