@@ -79,6 +79,15 @@ def test_evidence_of_other_kinds(file, body, got):
     assert found["evidence"]["wanted"].startswith("tensor of shape [3, 3], bool")
 
 
+def test_evidence_is_the_case_that_the_message_speaks_of(file):
+    body = "return (query @ key.T).softmax(-1) @ value"
+    path = file(f"def scaled_dot_product_attention(query, key, value, mask=None):\n    {body}")
+    found = judged(path, "scaled_dot_product_attention")["feedback"]
+    first, _, case, *_ = found["message"].splitlines()
+    assert first == found["evidence"]["got"]
+    assert found["evidence"]["call"].startswith(case.strip())
+
+
 def test_right_values_in_a_wrong_form_have_words_and_no_evidence(file):
     kept = "def causal_mask(length):\n    return torch.ones(length, length).tril().cpu().bool()[:]"
     assert verdict(file(kept)) == "right"

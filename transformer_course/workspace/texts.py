@@ -5,8 +5,10 @@ digest of the others.
 """
 
 import hashlib
+import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +37,7 @@ def command() -> str:
     script = Path(sys.executable).with_name("transformer-course")
     there = next((path for path in (script, script.with_suffix(".exe")) if path.exists()), None)
     words = [str(there)] if there else [sys.executable, "-m", "transformer_course.cli"]
-    return shlex.join(words)
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
 def update_texts(folder: Path) -> Iterator[str]:
