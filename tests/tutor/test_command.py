@@ -160,6 +160,7 @@ def test_where_nothing_can_be_saved_the_first_hint_is_open_all_the_same(file, mo
     monkeypatch.setattr(progress, "_append", lambda *_: (_ for _ in ()).throw(OSError))
     said = check(file(WRONG[0]))
     assert (said["tries"], len(said["hints"])) == (1, 1)
+    assert check(file(RIGHT))["message"].endswith(progress.NOT_SAVED)
 
 
 def test_progress_says_what_is_solved_and_what_is_next(file):

@@ -65,7 +65,7 @@ class Exercise:
         if not feedback.passed:
             return feedback
         saved = progress.record(name)
-        remarks = [] if saved else [report.NOT_SAVED]
+        remarks = [] if saved else [progress.NOT_SAVED]
         remarks += filter(None, (self._done(act, candidate) for act in ON_SOLVED.values()))
         return feedback.with_sentences(remarks)
 

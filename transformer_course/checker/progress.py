@@ -22,6 +22,10 @@ from transformer_course.files import now
 
 PROGRESS = "progress"
 TRIES = "tries"
+NOT_SAVED = (
+    "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
+    "that can be written."
+)
 
 
 def progress_file(kind: str = PROGRESS) -> Path:

@@ -32,10 +32,6 @@ from transformer_course.checker.task import Task
 from transformer_course.checker.time_limits import TIME_LIMIT, TimeLimitReached
 
 ANOTHER_RUNS = "Another check is running: call `check` in a cell of its own, not in an answer."
-NOT_SAVED = (
-    "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
-    "that can be written."
-)
 
 
 def report(finding: Finding) -> Feedback:

@@ -87,8 +87,8 @@ def _said(place: Place, found: dict[str, Any]) -> dict[str, Any]:
     feedback = found["feedback"]
     if feedback["verdict"] == "wrong" and feedback["answer"]:
         progress.record_try(place.key, feedback["answer"])
-    if feedback["verdict"] == "right":
-        progress.record(place.key)
+    if feedback["verdict"] == "right" and not progress.record(place.key):
+        feedback["message"] += f"\n{progress.NOT_SAVED}"
     tries = max(progress.tries().get(place.key, 0), int(feedback["verdict"] == "wrong"))
     ladder = Ladder(tries, len(found["hints"]), feedback["verdict"] == "right")
     mistakes = [{"name": name, **found["records"][name]} for name in feedback["mistakes"]]

@@ -9,7 +9,6 @@ from transformer_course.workspace import laid
 
 STANDARD_INPUT = Path("-")
 SHOWN = "standard input"
-SET_UP = {"setup", "install"}
 
 
 class NotJudgedError(ValueError):
@@ -30,14 +29,11 @@ def cells_of(path: Path) -> list[str]:
         If it is missing, or neither Python nor a notebook.
     """
     text = _text(path)
-    is_notebook = path.suffix.lower() == ".ipynb"
-    if not is_notebook and not text.lstrip().startswith('{"') and not text.startswith("{\n"):
-        return [text]
     try:
         cells = json.loads(text)["cells"]
         return [laid.source(cell) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, LookupError, TypeError):
-        if not is_notebook:
+        if path.suffix.lower() != ".ipynb":
             return [text]
         raise NotJudgedError(
             f"{shown(path)} is not a notebook, or a damaged one: open it in JupyterLab and save it "
