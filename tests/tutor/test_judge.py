@@ -121,6 +121,10 @@ def test_notebooks_build_on_the_learners_file_beside_them(file, notebook):
     ("text", "said"),
     [
         ("", "does not define `causal_mask`: its stub is in 02_attention.ipynb, Exercise 3"),
+        (
+            "def casual_mask(n):\n    pass",
+            "defines `casual_mask` and no `causal_mask`: give it that",
+        ),
         ("def causal_mask(length:\n    pass", "is not valid Python (line 1: '(' was never closed)"),
         ("def causal_mask(length):\n    return \0", "is not valid Python (source code"),
         ("size = f()\ndef causal_mask(n=size):\n    pass", "NameError: name 'f' is not defined"),

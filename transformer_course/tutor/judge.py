@@ -4,10 +4,11 @@ It reads a request in JSON from standard input and writes what it found to stand
 what the answer itself writes there goes nowhere. It keeps no record of anything.
 """
 
+import difflib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -141,10 +142,7 @@ def _answer(request: dict[str, Any]) -> Any:
         if cell.fault and (cell.defines_but_cannot_be_read(name) or len(learners) == 1):
             raise _not_python(cell, name)
     if not defining:
-        raise NotJudgedError(
-            f"{file} does not define `{name}`: its stub is in {request['where']}; write it there "
-            "and save the file, or name the file that it is in."
-        )
+        raise _not_there(learners, request)
     set_up = [Cell(text, f"{COURSE_FILE}set-up>") for text in request["set_up"]]
     module = sys.modules[MODULE] = ModuleType(MODULE)
     program = Program([*set_up, *learners], lambda: _own(request["own"]), vars(module))
@@ -188,6 +186,17 @@ def _in_words(name: str, file: str) -> Iterator[None]:
             f"`{name}` cannot be made: {kind_of(error).__name__}: {words_of(error)}{at}; mend "
             "that first."
         ) from None
+
+
+def _not_there(learners: Sequence[Cell], request: dict[str, Any]) -> NotJudgedError:
+    name, file = request["exercise"], request["file"]
+    defined = {each for cell in learners for each in cell.defined}
+    if near := difflib.get_close_matches(name, sorted(defined), n=1, cutoff=0.75):
+        return NotJudgedError(f"{file} defines `{near[0]}` and no `{name}`: give it that name.")
+    return NotJudgedError(
+        f"{file} does not define `{name}`: its stub is in {request['where']}; write it there "
+        "and save the file, or name the file that it is in."
+    )
 
 
 def _not_python(cell: Cell, name: str) -> NotJudgedError:
