@@ -65,8 +65,9 @@ def judged(request: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``problem``, a sentence, if it cannot be judged; else ``feedback`` and what the exercise
-        could show: ``changes`` by the name of a mistake, ``hints``, ``gaps``, ``solution``.
+        ``problem``, a sentence, if it cannot be judged; else ``feedback`` and what could be shown:
+        ``records``, with ``observed`` and ``change`` by the name of a mistake; ``hints``, ``gaps``
+        and ``solution``.
     """
     exercise = lesson_exercises(request["lesson"])[request["exercise"]]
     try:
