@@ -19,6 +19,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from tools.book_markdown import write_pages
 from tools.book_text import filled
 from tools.glossary_links import link_first_uses
 from tools.live_translator import MIRRORED, WIDGET, data_files
@@ -198,6 +199,21 @@ def with_icons(script: str, used: Collection[str]) -> str:
     return DRAWING.sub(kept, script)
 
 
+def name_markdown(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Say in the head of a page where it is as Markdown."""
+    if doctree is not None:
+        address = f"{Path(page).name}.md"
+        context["metatags"] += f'<link rel="alternate" type="text/markdown" href="{address}" />'
+
+
+def write_markdown(app: Sphinx, error: Exception | None) -> None:
+    """Put each page as Markdown beside its HTML, once that is there."""
+    if error is None:
+        write_pages(Path(app.outdir))
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     # Before the extensions look at what is set.
@@ -212,4 +228,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", load_chart_library)
     app.connect("html-page-context", load_live_translator)
     app.connect("build-finished", drop_unused_icons)
+    app.connect("html-page-context", name_markdown)
+    app.connect("build-finished", write_markdown)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -201,9 +201,34 @@ def _parser() -> argparse.ArgumentParser:
     text.add_argument("target", type=Path, help="its translation, line by line, such as my.fr")
     text.add_argument("--output", type=Path, help="an .html file; one already there is replaced")
 
-    check = commands.add_parser("check", help="check all parts in a my_transformer.py")
+    check = commands.add_parser(
+        "check",
+        help="check all parts in a my_transformer.py, or one answer",
+        description="Without --exercise, check all parts in a my_transformer.py.",
+        epilog="Exit status: 0 right, 1 not right yet, 2 could not be judged. With --json the last "
+        "is said in JSON too. The book's page for assistants lists the keys.",
+    )
     check.set_defaults(command=_check)
-    check.add_argument("file", type=Path, help="my_transformer.py")
+    check.add_argument(
+        "file",
+        type=Path,
+        help="my_transformer.py; with --exercise any .py file, a notebook, or - for standard input",
+    )
+    check.add_argument(
+        "--exercise",
+        metavar="NAME",
+        help="judge this answer alone, such as causal_mask, and note the try; a hint more is open "
+        "after each different one",
+    )
+    check.add_argument(
+        "--json",
+        action="store_true",
+        help="with --exercise: print verdict, mistakes, evidence and what is open as JSON",
+    )
+
+    progress = commands.add_parser("progress", help="say which exercises are solved, what is next")
+    progress.set_defaults(command=_progress)
+    progress.add_argument("--json", action="store_true", help="print it as JSON")
 
     examine = commands.add_parser("examine", help="say what is wrong with any Transformer")
     examine.set_defaults(command=_examine)
@@ -518,6 +543,10 @@ def _text(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.exercise:
+        return _check_one(options)
+    if options.json:
+        raise ValueError("--json is for one answer: name it with --exercise.")
     from transformer_course.own import check, subject, whole
 
     module, failed = check.load(options.file), 0
@@ -534,6 +563,23 @@ def _check(options: argparse.Namespace) -> int:
     if found:
         print(found)
     return int(bool(failed or fault or found))
+
+
+def _check_one(options: argparse.Namespace) -> int:
+    from transformer_course.tutor import command
+
+    said = command.check(options.file, options.exercise)
+    if said["verdict"] == command.NOT_JUDGED and not options.json:
+        raise ValueError(said["message"])
+    print(command.to_json(said) if options.json else command.in_words(said))
+    return command.STATUS[said["verdict"]]
+
+
+def _progress(options: argparse.Namespace) -> None:
+    from transformer_course.tutor import command
+
+    far = command.how_far()
+    print(command.to_json(far) if options.json else command.progress_in_words(far))
 
 
 def _examine(options: argparse.Namespace) -> int:

@@ -119,3 +119,20 @@ def test_icons_that_no_page_shows_are_taken_out():
     assert book.with_icons(script, {"navicon", "sun"}) == (
         '{bars:[448,512,["navicon"],"f0c9","M0 96z"],sun:[512,512,[9728],"f185","M2"]}'
     )
+
+
+def test_each_page_says_where_it_is_as_markdown():
+    context = {"metatags": ""}
+    book.name_markdown(None, "notebooks/02_attention", "", context, new_document("page"))
+    assert 'type="text/markdown" href="02_attention.md"' in context["metatags"]
+    book.name_markdown(None, "search", "", search := {"metatags": ""}, None)
+    assert search["metatags"] == ""
+
+
+def test_markdown_is_written_when_the_pages_are_there(tmp_path):
+    app = SimpleNamespace(outdir=tmp_path)
+    book.write_markdown(app, RuntimeError("no pages"))
+    assert not list(tmp_path.iterdir())
+    book.write_markdown(app, None)
+    assert (tmp_path / "llms.txt").is_file()
+    assert (tmp_path / "book" / "teachers.md").is_file()

@@ -130,7 +130,9 @@ def test_the_command_says_what_it_did_and_passes_arguments_on(
     assert cli.main(["lab"]) == 0
     assert cli.main(["lab", "other", "--", "--no-browser", "--port=9999"]) == 0
     assert launched == [(folder, []), (tmp_path / "other", ["--no-browser", "--port=9999"])]
-    assert capsys.readouterr().out.startswith(f"{ATTENTION}: laid out.\nOpening JupyterLab in ")
+    said = capsys.readouterr().out
+    assert said.startswith(f"{ATTENTION}: laid out.\nAGENTS.md: laid out.\n")
+    assert "\nOpening JupyterLab in " in said
 
 
 def test_without_jupyterlab_it_says_what_to_install(folder, launched, monkeypatch, capsys):

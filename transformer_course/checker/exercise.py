@@ -11,7 +11,7 @@ from transformer_course.checker.answers import AnswerText
 from transformer_course.checker.candidates import NOTHING
 from transformer_course.checker.cases import Case, Property
 from transformer_course.checker.explain import explain
-from transformer_course.checker.feedback import Feedback, Source
+from transformer_course.checker.feedback import Feedback, Source, Verdict
 from transformer_course.checker.gaps import Gaps, gaps_of
 from transformer_course.checker.mistakes import Catalogue, Mistake
 from transformer_course.checker.observer import Observer
@@ -59,11 +59,13 @@ class Exercise:
             A notebook displays it when it is the last line of a cell; elsewhere, print it.
             ``feedback.passed`` says whether the exercise is solved.
         """
-        feedback = self.judge(candidate)
+        feedback, name = self.judge(candidate), f"{self.task.lesson}.{self.name}"
+        if feedback.verdict is Verdict.WRONG and feedback.answer:
+            progress.record_try(name, feedback.answer)
         if not feedback.passed:
             return feedback
-        saved = progress.record(f"{self.task.lesson}.{self.name}")
-        remarks = [] if saved else [report.NOT_SAVED]
+        saved = progress.record(name)
+        remarks = [] if saved else [progress.NOT_SAVED]
         remarks += filter(None, (self._done(act, candidate) for act in ON_SOLVED.values()))
         return feedback.with_sentences(remarks)
 

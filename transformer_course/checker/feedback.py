@@ -175,6 +175,26 @@ def card(verdict: str, subject: str, colour: str, parts: Sequence[Part]) -> str:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A case in which an answer is seen to be wrong.
+
+    Attributes
+    ----------
+    call
+        The case as code.
+    place
+        Which part of the result is shown, such as ``Result [0, 0:8]``; empty for all of it.
+    wanted, got
+        What is wanted there and what came: numbers row by row, or words.
+    """
+
+    call: str
+    place: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True)
 class Feedback:
     """What a check or a hint says; a notebook displays it, ``print`` writes it elsewhere.
 
@@ -190,6 +210,10 @@ class Feedback:
         Names of the catalogue's mistakes that were recognised.
     computed
         For a wrong answer that no mistake explains, what tells answers that compute the same.
+    shown
+        The case that a wrong answer is shown by, if there is one.
+    answer
+        What tells this answer from others, in its text or in what it computes.
     """
 
     verdict: Verdict
@@ -197,6 +221,8 @@ class Feedback:
     parts: tuple[Part, ...]
     mistakes: tuple[str, ...] = ()
     computed: str = ""
+    shown: Shown | None = None
+    answer: str = ""
 
     def with_sentences(self, sentences: Sequence[str]) -> "Feedback":
         """Return the same feedback with more to say after its first part."""
@@ -207,6 +233,12 @@ class Feedback:
     def finding(self) -> str:
         """What was found, in a sentence."""
         return " and ".join(self.mistakes) or self.parts[0].text()
+
+    @property
+    def unfolded(self) -> str:
+        """All words but those that somebody has to open: hints, and what to change."""
+        open_ = (part.text() for part in self.parts if not isinstance(part, Fold))
+        return "\n".join(filter(None, open_))
 
     @property
     def passed(self) -> bool:

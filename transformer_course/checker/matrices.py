@@ -92,6 +92,11 @@ def _cells(expected: float, received: float, wrong: bool, largest: float) -> tup
     return Cell(written[0], expected / largest), Cell(written[1] + mark, received / largest)
 
 
+def in_rows(table: list[list[Cell]]) -> str:
+    """Return the numbers of a table, a line for each row."""
+    return "\n".join(" ".join(cell.words for cell in row) for row in table)
+
+
 def aligned(title: str, table: list[list[Cell]]) -> list[str]:
     """Return the lines of a table of numbers in plain text."""
     width = max(len(cell.words) for row in table for cell in row)

@@ -7,11 +7,13 @@ the same time, and a line that makes no sense does not spoil the others.
 
 If you learn on two machines, copy the file of one into the folder of the other under a name such as
 ``progress-laptop.jsonl``: all files ``progress*.jsonl`` of the folder count. What is remembered of
-the cases of lesson 12 is kept in the same way, in ``cases.jsonl``.
+the cases of lesson 12 is kept in the same way, in ``cases.jsonl``, and so is what tells each wrong
+answer from others, in ``tries.jsonl``.
 """
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,11 @@ from typing import Any
 from transformer_course.files import now
 
 PROGRESS = "progress"
+TRIES = "tries"
+NOT_SAVED = (
+    "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
+    "that can be written."
+)
 
 
 def progress_file(kind: str = PROGRESS) -> Path:
@@ -50,6 +57,16 @@ def record(exercise: str) -> bool:
     if exercise in solved():
         return True
     return add(PROGRESS, {"exercise": exercise, "solved": now()})
+
+
+def record_try(exercise: str, answer: str) -> None:
+    """Note a wrong answer by what tells it from others; one that cannot be saved is forgotten."""
+    add(TRIES, {"exercise": exercise, "answer": answer, "tried": now()})
+
+
+def tries() -> dict[str, int]:
+    """Return how many different wrong answers each exercise has had, ``"lesson.exercise"``."""
+    return Counter(exercise for exercise, _ in set(entries(TRIES, "exercise", "answer")))
 
 
 def add(kind: str, entry: dict[str, Any]) -> bool:

@@ -18,10 +18,12 @@ from transformer_course.checker.feedback import (
     Listing,
     Part,
     Sentence,
+    Shown,
     Verdict,
 )
 from transformer_course.checker.findings import Finding, Kind
-from transformer_course.checker.matrices import side_by_side
+from transformer_course.checker.identity import identity
+from transformer_course.checker.matrices import in_rows, side_by_side
 from transformer_course.checker.meanings import meaning
 from transformer_course.checker.observation import Shapes
 from transformer_course.checker.outcomes import Outcome
@@ -30,10 +32,6 @@ from transformer_course.checker.task import Task
 from transformer_course.checker.time_limits import TIME_LIMIT, TimeLimitReached
 
 ANOTHER_RUNS = "Another check is running: call `check` in a cell of its own, not in an answer."
-NOT_SAVED = (
-    "This is not saved: set the environment variable `TRANSFORMER_COURSE_HOME` to a folder "
-    "that can be written."
-)
 
 
 def report(finding: Finding) -> Feedback:
@@ -42,7 +40,9 @@ def report(finding: Finding) -> Feedback:
     verdict, parts = FORMS[finding.kind](task, finding)
     mistakes = finding.known.mistakes if finding.known else ()
     names = tuple(mistake.name for mistake in mistakes)
-    return Feedback(verdict, task.name, tuple(parts), names, finding.computed)
+    shown = _shown(task, finding) if verdict is Verdict.WRONG else None
+    answer = identity(finding.observed)
+    return Feedback(verdict, task.name, tuple(parts), names, finding.computed, shown, answer)
 
 
 Form = tuple[Verdict, list[Part]]
@@ -134,6 +134,25 @@ FORMS: dict[Kind, Callable[[Task, Finding], Form]] = {
     Kind.UNSTEADY: _unsteady,
     Kind.UNKNOWN: _unknown,
 }
+
+
+def _shown(task: Task, finding: Finding) -> Shown | None:
+    """Return the case that the answer is shown by: a wrong result, or what stopped it."""
+    if finding.observed.example and finding.kind is not Kind.CRASHED:
+        case, found = finding.observed.example
+        return Shown(as_code(task, case), *_place_and_values(found))
+    if not any(outcome.error for outcome in finding.observed.seen):
+        return None
+    case, outcome = finding.observed.crash
+    wanted = next(wanted for each, wanted, _ in finding.observed.rows if each is case)
+    return Shown(as_code(task, case), "", _in_full(wanted.value), _stopped(outcome))
+
+
+def _place_and_values(found: Difference) -> tuple[str, str, str]:
+    if found.kind in ("values", "nan") and isinstance(found.expected, Tensor):
+        tables = side_by_side(found.expected, found.received, _place(found.path))
+        return tables.place, in_rows(tables.wanted), in_rows(tables.yours)
+    return _place(found.path), _in_full(found.expected), _in_full(found.received)
 
 
 # The parts of a report

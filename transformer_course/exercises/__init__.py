@@ -2,7 +2,6 @@
 
 import importlib
 import pkgutil
-from types import ModuleType
 
 from transformer_course.checker.exercise import Exercise
 
@@ -10,11 +9,10 @@ from transformer_course.checker.exercise import Exercise
 def catalogues() -> dict[str, dict[str, Exercise]]:
     """Return every lesson's exercises by name: ``catalogues()["positional_encoding"]``."""
     lessons = [info.name for info in pkgutil.iter_modules(__path__) if info.ispkg]
-    return {
-        lesson: {exercise.name: exercise for exercise in _module(lesson).EXERCISES}
-        for lesson in lessons
-    }
+    return {lesson: lesson_exercises(lesson) for lesson in lessons}
 
 
-def _module(lesson: str) -> ModuleType:
-    return importlib.import_module(f"{__name__}.{lesson}")
+def lesson_exercises(lesson: str) -> dict[str, Exercise]:
+    """Return the exercises of one lesson, such as ``positional_encoding``, by name."""
+    module = importlib.import_module(f"{__name__}.{lesson}")
+    return {exercise.name: exercise for exercise in module.EXERCISES}

@@ -15,7 +15,7 @@ from transformer_course.own import file, sections
 from transformer_course.own.location import NAME
 from transformer_course.plots.course_map import Address, course_map
 from transformer_course.workspace.outline import Standing, standings
-from transformer_course.workspace.update import series
+from transformer_course.workspace.series import series
 
 PAGE = "Home.md"
 CASES = "12_when_it_does_not_work"

@@ -12,7 +12,8 @@ from urllib.parse import quote
 from transformer_course.own.location import RECORDS
 from transformer_course.workspace import laid
 from transformer_course.workspace.outline import next_lesson
-from transformer_course.workspace.update import series, update, workspace
+from transformer_course.workspace.series import series
+from transformer_course.workspace.update import update, workspace
 
 INSTALL_LAB = '`pip install "transformer-course[lab]"` adds it (in a checkout, `-e ".[lab]"`)'
 

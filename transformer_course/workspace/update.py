@@ -15,6 +15,8 @@ from transformer_course.own.location import RECORDS
 from transformer_course.syllabus import lessons_folder
 from transformer_course.workspace import laid
 from transformer_course.workspace.copies import Notebook, lesson_copy, notebook_text
+from transformer_course.workspace.series import next_name, series
+from transformer_course.workspace.texts import update_texts
 
 DEFAULT = "my-course"
 """Name of the folder for a learner who names none."""
@@ -57,7 +59,7 @@ def update(folder: Path) -> list[str]:
     """
     _claim(folder)
     lines = (_update_lesson(folder, lesson) for lesson in sorted(lessons_folder().glob("*.ipynb")))
-    return [line for line in lines if line]
+    return [*filter(None, lines), *update_texts(folder)]
 
 
 def _claim(folder: Path) -> None:
@@ -73,31 +75,12 @@ def _claim(folder: Path) -> None:
     (folder / RECORDS).mkdir(parents=True, exist_ok=True)
 
 
-def series(folder: Path, lesson: str) -> list[Path]:
-    """Return the notebooks of a lesson that are there, the newest version last."""
-    numbered = {
-        int(number or 1): path
-        for path in folder.glob(f"{lesson} (new*).ipynb")
-        if (match := re.fullmatch(r".* \(new ?(\d*)\)", path.stem))
-        for number in [match[1]]
-    }
-    first = folder / f"{lesson}.ipynb"
-    return [first] * first.exists() + [numbered[number] for number in sorted(numbered)]
-
-
-def _next_name(present: list[Path], lesson: str) -> str:
-    if not present:
-        return f"{lesson}.ipynb"
-    number = re.search(r"\(new ?(\d*)\)$", present[-1].stem)
-    return f"{lesson} (new{f' {int(number[1] or 1) + 1}' if number else ''}).ipynb"
-
-
 def _update_lesson(folder: Path, lesson: Path) -> str:
     """Lay one lesson out, if that is due; say in a line what happened."""
     shipped = laid.mark_stubs(lesson_copy(lesson))
     newest = laid.version(shipped)
     present = series(folder, lesson.stem)
-    new = folder / _next_name(present, lesson.stem)
+    new = folder / next_name(present, lesson.stem)
     if not present:
         write_text(new, notebook_text(laid.stamp(shipped, newest)))
         return f"{new.name}: laid out."

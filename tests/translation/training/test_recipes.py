@@ -1,8 +1,12 @@
+import os
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from tools.sources import ROOT
 from transformer_course.model import TransformerConfig
 from transformer_course.translation.corpora.registry import CORPORA
 from transformer_course.translation.training.recipe import NAMES, Recipe, setting
@@ -87,6 +91,7 @@ def test_zero_is_none_where_nothing_may_be_given() -> None:
         ("[training]\nseed = -1", "seed must be between 0"),
         ("[text]\nsubwords = 'many'", 'must be a whole number or "auto"'),
         ("[model]\nheads = 7", "d_model must be divisible by heads.*d_model=128, heads=7"),
+        ("[model]\nd_model = 5\nheads = 5", "d_model must be a positive even number"),
         ("[model]\ndropout = 1.5", r"dropout must be in \[0, 1\)"),
         ("[model]\nd_model = 0", "d_model must be a whole number of at least 1"),
         ("[model]\npositions = 'relative'", "positions must be one of"),
@@ -99,6 +104,17 @@ def test_what_cannot_be_is_refused_in_a_sentence(tmp_path: Path, text: str, comp
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=complaint):
         read_recipe(path, TINY)
+
+
+def test_reading_recipes_does_not_load_the_compiler() -> None:
+    """It takes seconds, and every command and every lesson reads them."""
+    code = (
+        "import sys, transformer_course.translation.training.recipes; "
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
+    )
 
 
 def test_other_encodings_are_refused(tmp_path: Path) -> None:

@@ -11,7 +11,11 @@ from typing import Any, get_args, get_type_hints
 
 import torch
 
-from transformer_course.model import Transformer, TransformerConfig
+from transformer_course.model import (
+    MultiHeadAttention,
+    TransformerConfig,
+    angular_frequencies,
+)
 from transformer_course.translation.training.settings import TrainingSettings
 
 Settings = dict[str, dict[str, Any]]
@@ -179,6 +183,13 @@ def _taken(section: str, name: str, value: Any) -> Any:
 
 
 def _check_sizes(sizes: Mapping[str, Any]) -> None:
-    """Raise ValueError if no model has these sizes; torch's meta device takes no memory."""
+    """Raise ValueError if no model has these sizes; torch's meta device takes no memory.
+
+    Only what can refuse them is made: for a whole model on that device torch would import its
+    compiler, in seconds in which every command waits.
+    """
+    config = TransformerConfig(**{"source_vocab": 100, "target_vocab": 100, **sizes})
     with torch.device("meta"):
-        Transformer(TransformerConfig(**{"source_vocab": 100, "target_vocab": 100, **sizes}))
+        MultiHeadAttention(config.d_model, config.heads)
+    if config.positions == "sinusoidal":
+        angular_frequencies(config.d_model)

@@ -1,0 +1,1 @@
+"""One answer judged for a program that asks, such as an assistant, and how much it may show."""
