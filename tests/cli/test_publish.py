@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import TOY, Run
+from tests.cli.conftest import TOY, Run, forget_the_end
 from transformer_course.publish import page
 from transformer_course.translation.training import runs
 from transformer_course.translation.training.recipes import recipe_for
@@ -77,6 +77,7 @@ def test_page_says_how_good_an_evaluated_run_is(run: Run, trained: Path, tmp_pat
         f"know: what sounds right may be wrong."
     )
     before = quality(run, folder, page)
+    forget_the_end(folder)
     assert run("train", "--resume", "--output", folder)[0] == 0  # no step was left
     assert quality(run, folder, page) == before
 

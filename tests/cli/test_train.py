@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights
+from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights, forget_the_end
 from transformer_course import cli
 from transformer_course.translation.corpora import multi30k
 from transformer_course.translation.training import runs
@@ -114,6 +114,36 @@ def test_interrupted_training_is_resumed_to_the_bit(
     assert stored["result"]["step"] == RECIPE.training.steps
 
 
+@pytest.mark.parametrize(
+    "more", [[], ["--minutes", "4"], ["--steps", "9"], ["--set", "training.steps=9"]]
+)
+def test_finished_run_says_how_it_goes_on(
+    fails: Callable[..., str], trained: Path, more: list[str]
+) -> None:
+    said = fails("train", "--resume", "--output", trained, *more)
+    way = f"`transformer-course train --from {trained} --minutes N --output other` goes on from it."
+    assert said == f"transformer-course: the run in {trained} is finished; {way}\n"
+
+
+def test_finished_run_goes_on_on_its_own_text(
+    run: Run, tmp_path: Path, texts: tuple[Path, Path]
+) -> None:
+    """As the message says, without a word on its text; steps replace the minutes of the first."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    files = ("--source", texts[0], "--target", texts[1])
+    assert run("train", *files, "--minutes", "0.01", "--output", first)[0] == 0
+    assert run("train", "--from", first, "--steps", "4", "--output", second)[0] == 0
+    one, two = runs.Run.read(first), runs.Run.read(second)
+    assert (two.corpus, two.source, two.target) == ("files", *texts)
+    assert two.load_corpus().splits == one.load_corpus().splits
+    assert (two.start, two.recipe.training.minutes) == (first, None)
+    losses = [
+        [float(line.split(",")[4]) for line in (folder / "metrics.csv").read_text().split()[1:]]
+        for folder in (first, second)
+    ]
+    assert losses[1][0] < losses[0][0]
+
+
 def test_second_training_of_a_folder_is_refused(
     run: Run, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +188,7 @@ def test_text_that_changed_does_not_resume(
     folder = tmp_path / "out"
     files = ("--corpus", "files", "--source", source, "--target", target)
     assert run("train", *files, "--steps", "2", "--output", folder)[0] == 0
+    forget_the_end(folder)
     lines = target.read_text(encoding="utf-8")
     for changed in ("".join(reversed(lines.splitlines(keepends=True))), lines.replace("dort", "")):
         target.write_text(changed, encoding="utf-8")
@@ -189,6 +220,7 @@ def test_what_killed_writers_left_is_swept(run: Run, tmp_path: Path) -> None:
     assert run("train", "--steps", "1", "--output", folder)[0] == 0
     assert not left.exists()
     left.touch()
+    forget_the_end(folder)
     assert run("train", "--resume", "--output", folder)[0] == 0
     assert names(folder) == FILES
 
