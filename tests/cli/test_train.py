@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights, forget_the_end
 from transformer_course import cli
 from transformer_course.translation.corpora import multi30k
-from transformer_course.translation.training import runs
+from transformer_course.translation.training import progress, runs
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.trainer import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator
@@ -367,3 +367,15 @@ def test_training_says_how_far_it_is_and_draws_it_if_asked(run: Run, tmp_path: P
     )
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "doubt_below" in json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("too_short", ["", "It was too short."])
+def test_training_that_was_too_short_says_so_and_how_it_goes_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, too_short: str
+) -> None:
+    folder = tmp_path / "out"
+    monkeypatch.setattr(progress, "verdict", lambda history: too_short)
+    status, _, error = run("train", "--output", folder)
+    assert status == 0
+    way = f"`transformer-course train --from {folder} --minutes N --output other` goes on from it."
+    assert (f"transformer-course: {too_short} {way}" in error) == bool(too_short)
