@@ -110,6 +110,7 @@ def test_what_to_mend_first_does_not_go_by_the_number_of_lines(
     target = [*target[:500], "le chat", *target[500:508], *target[509:]]
     inspection = look([source, target])
     assert "What to mend first: moved lines, " in summary(inspection)
+    assert re.search("further down: lines 50[01] to 5(08|09|10)\n", summary(inspection))
     lines = [len(each.lines) for each in inspection.findings if not each.doubt]
     assert lines[0] < 20 < 280 < lines[1]
 

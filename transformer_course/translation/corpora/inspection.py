@@ -115,7 +115,7 @@ class Finding:
         """The lines, together where one follows the other, and where what they repeat does."""
         places = groupby(
             enumerate(self.lines),
-            lambda place: (place[1] - place[0], place[1] - self.first.get(place[1], 0)),
+            lambda place: (place[1] - place[0], place[1] - self.first.get(place[1], place[1])),
         )
         return [[line for _, line in run] for _, run in places]
 
