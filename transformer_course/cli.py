@@ -383,7 +383,7 @@ def _say_what_is_next(folder: Path, trainer: "Trainer") -> None:
 def _goes_on(folder: Path) -> str:
     """Say how a run that has ended goes on."""
     return (
-        f"`transformer-course train --from {shlex.quote(str(folder))} --minutes N --output other` "
+        f"`transformer-course train --from {shlex.quote(str(folder))} --minutes N --output NEW` "
         f"goes on from it."
     )
 

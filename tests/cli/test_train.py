@@ -121,7 +121,7 @@ def test_finished_run_says_how_it_goes_on(
     fails: Callable[..., str], trained: Path, more: list[str]
 ) -> None:
     said = fails("train", "--resume", "--output", trained, *more)
-    way = f"`transformer-course train --from {trained} --minutes N --output other` goes on from it."
+    way = f"`transformer-course train --from {trained} --minutes N --output NEW` goes on from it."
     assert said == f"transformer-course: the run in {trained} is finished; {way}\n"
 
 
@@ -377,5 +377,5 @@ def test_training_that_was_too_short_says_so_and_how_it_goes_on(
     monkeypatch.setattr(progress, "verdict", lambda history: too_short)
     status, _, error = run("train", "--output", folder)
     assert status == 0
-    way = f"`transformer-course train --from {folder} --minutes N --output other` goes on from it."
+    way = f"`transformer-course train --from {folder} --minutes N --output NEW` goes on from it."
     assert (f"transformer-course: {too_short} {way}" in error) == bool(too_short)
