@@ -162,7 +162,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_checkpoint,
         metavar="RUN",
         help="go on with the weights of another run, or of a translator that ships: toy, "
-        "multi30k-en-fr, multi30k-en-de",
+        "multi30k-en-fr, multi30k-en-de; on its text if no other is given",
     )
     train.add_argument(
         "--settings",
@@ -359,6 +359,7 @@ def _train(options: argparse.Namespace) -> int:
 
     with join_world() as world:
         if options.resume:
+            _refuse_if_finished(options.output)
             _refuse_settings(options)
         options.resume = options.resume or _is_begun(options)
         if options.resume:
@@ -385,17 +386,30 @@ def _train(options: argparse.Namespace) -> int:
             if world.is_first:
                 doubt = doubt_below(trainer.translator, corpus.split("dev"))
                 ended = end.after(result["step"]).at
-                run.write(options.output, **facts, result=result, doubt_below=doubt, ended=ended)
+                notes = {"result": result, "doubt_below": doubt, "ended": ended}
+                run.write(options.output, **facts, **notes, finished=not trainer.stopped)
                 print(f"{options.output}: {json.dumps(result)}")
-                _say_what_is_next(options.output)
+                _say_what_is_next(options.output, trainer)
     return INTERRUPTED if trainer.stopped else 0
 
 
-def _say_what_is_next(folder: Path) -> None:
+def _say_what_is_next(folder: Path, trainer: "Trainer") -> None:
+    from transformer_course.translation.training.progress import verdict
+
+    if not trainer.stopped and (words := verdict(trainer.history)):
+        print(f"transformer-course: {words} {_goes_on(folder)}", file=sys.stderr)
     print(
         f"transformer-course: to see how good it is: transformer-course report "
         f"{shlex.quote(str(folder))} report.html",
         file=sys.stderr,
+    )
+
+
+def _goes_on(folder: Path) -> str:
+    """Say how a run that has ended goes on."""
+    return (
+        f"`transformer-course train --from {shlex.quote(str(folder))} --minutes N --output NEW` "
+        f"goes on from it."
     )
 
 
@@ -490,6 +504,13 @@ def _given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def _refuse_if_finished(folder: Path) -> None:
+    from transformer_course.translation.training.runs import RUN_FILE, is_finished
+
+    if (folder / RUN_FILE).exists() and is_finished(folder):
+        raise ValueError(f"the run in {folder} is finished; {_goes_on(folder)}")
+
+
 def _refuse_settings(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.registry import OPTIONS
     from transformer_course.translation.training.runs import RUN_FILE
@@ -510,18 +531,23 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     from transformer_course.translation.training.runs import Run
 
     corpus = options.corpus or ("files" if options.source or options.target else "toy")
-    usual = Run.read(options.start).recipe if options.start else recipe_for(corpus)
+    begun = Run.read(options.start) if options.start else None
+    usual = begun.recipe if begun else recipe_for(corpus)
     recipe = read_recipe(options.settings, usual) if options.settings else usual
     for text in options.set:
         recipe = recipe.changed(setting(text))
-    recipe = recipe.changed({"training": _given(options, SETTINGS)})
+    length = {"minutes": 0} if options.steps else {}  # steps take the place of a recipe's minutes
+    recipe = recipe.changed({"training": length | _given(options, SETTINGS)})
     if options.start and recipe.subwords != usual.subwords:
         raise ValueError(
             f"--from goes on with the sub-words of {options.start}, {usual.subwords}: leave "
             f"text.subwords as it is there, or train from the beginning."
         )
     text = _given(options, OPTIONS)
-    return Run(corpus, recipe, **text, start=options.start, command=options.command_line)
+    new = {"recipe": recipe, "start": options.start, "command": options.command_line}
+    if begun and not (options.corpus or text):
+        return replace(begun, **new)
+    return Run(corpus, **text, **new)
 
 
 def _settings(options: argparse.Namespace) -> None:

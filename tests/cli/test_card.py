@@ -53,6 +53,16 @@ def test_card_has_figures_and_blanks(run: Run, runs: Path, tmp_path: Path) -> No
         assert command in text, number
 
 
+def test_single_seeds_are_not_exchanged(run: Run, runs: Path, tmp_path: Path) -> None:
+    cards = [tmp_path / "card.md", tmp_path / "single.md"]
+    assert run("card", cards[0], *sides(runs))[0] == 0
+    assert run("card", cards[1], runs / "a-0", "--beside", runs / "b-0")[0] == 0
+    two, one = (card.read_text(encoding="utf-8") for card in cards)
+    assert "Exchanging the seeds: p = " in two
+    assert "Exchanging the seeds" not in one
+    assert "With a single seed a side" in one
+
+
 def test_card_looks_once_at_each_test_split(run: Run, runs: Path, tmp_path: Path) -> None:
     cards = [tmp_path / "card.md", tmp_path / "again.md"]
     for card in cards:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.cli.conftest import Run, assert_same_weights
+from tests.cli.conftest import Run, assert_same_weights, forget_the_end
 from tests.cli.test_own_model import file_with
 from tests.cli.test_settings import SMALL
 from transformer_course import cli
@@ -190,6 +190,7 @@ def test_full_folder_for_temporary_files_is_no_fault_of_the_input(
 
 def test_disk_that_is_still_full_is_said_again(run: Run, trained: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(trained, tmp_path / "out"))
+    forget_the_end(folder)
     resume = ["train", "--resume", "--output"]
     assert f"--resume --output {folder}` goes on." in fills_up(run, resume, folder, 0)
     assert run(*resume, folder)[0] == 0

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import TOY, Run
+from tests.cli.conftest import TOY, Run, forget_the_end
 from transformer_course.publish import page
+from transformer_course.publish.rule_of_thumb import meaning_of
 from transformer_course.translation.training import runs
 from transformer_course.translation.training.recipes import recipe_for
 
@@ -60,6 +61,14 @@ def test_run_that_has_not_ended_is_called_so(run: Run, trained: Path, tmp_path: 
 NOT_MEASURED = "how good it is has not been measured, and it does not know when it does not know"
 
 
+@pytest.mark.parametrize(
+    ("bleu", "meaning"),
+    [(0.5, "almost useless"), (10.0, "the gist is hard to get"), (58.2, "good")],
+)
+def test_bleu_is_put_into_words(bleu: float, meaning: str) -> None:
+    assert meaning_of(bleu) == meaning
+
+
 def quality(run: Run, folder: Path, page: Path) -> str:
     """Publish a run; return what its page says of how good it is."""
     assert run("publish", folder, page)[0] == 0
@@ -72,11 +81,13 @@ def test_page_says_how_good_an_evaluated_run_is(run: Run, trained: Path, tmp_pat
     assert quality(run, folder, page).startswith(f"{learned}; {NOT_MEASURED}: ")
     scores = json.loads(run("evaluate", folder)[1])
     assert quality(run, folder, page) == (
-        f"{learned} and reaches a BLEU of {scores['sacrebleu']:.1f} (0 to 100, more is better) by "
-        f"a greedy search on 3 pairs that were held out, but it does not know when it does not "
-        f"know: what sounds right may be wrong."
+        f"{learned} and reaches a BLEU of {scores['sacrebleu']:.1f} (0 to 100, more is better; as "
+        f"a rule this means: {meaning_of(scores['sacrebleu'])}) by a greedy search on 3 pairs that "
+        f"were held out, but it does not know when it does not know: what sounds right may be "
+        f"wrong."
     )
     before = quality(run, folder, page)
+    forget_the_end(folder)
     assert run("train", "--resume", "--output", folder)[0] == 0  # no step was left
     assert quality(run, folder, page) == before
 

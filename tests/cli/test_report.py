@@ -1,12 +1,14 @@
 """A page on how good one or several runs are."""
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Run
+from transformer_course.translation.translator import Translator
 
 
 @pytest.fixture
@@ -68,3 +70,34 @@ def test_run_that_ships_has_a_report(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert run("report", "toy", page)[0] == 0
     assert "How it was learned" not in page.read_text(encoding="utf-8")
+
+
+def test_useless_translator_is_called_so(
+    run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, page = Path(shutil.copytree(trained, tmp_path / "run")), tmp_path / "report.html"
+    monkeypatch.setattr(
+        Translator,
+        "translate_with_scores",
+        lambda _self, texts, beam: [("la lune dort", -1.0)] * len(texts),
+    )
+    rows = ["step,train_loss,dev_loss,dev_bleu", "1,6,6,0", "2,5,5,0.1", "3,4,4.5,0.1"]
+    (folder / "metrics.csv").write_text("\n".join(rows), encoding="utf-8")
+    assert run("report", folder, page)[0] == 0
+    html = page.read_text(encoding="utf-8")
+    assert re.search(r"the BLEU of run, \d\.\d, means: almost useless\.", html)
+    assert "3 of its 3 translations begin with “la lune”, and 0 of those by people: it says" in html
+    assert "The dev loss fell until the last look, by 0.38 in the last quarter" in html
+
+
+def test_translations_that_begin_as_those_by_people_do_are_not_alike(
+    run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "report.html"
+    monkeypatch.setattr(
+        Translator,
+        "translate_with_scores",
+        lambda _self, texts, beam: [("le chat dort", -1.0)] * len(texts),
+    )
+    assert run("report", trained, page)[0] == 0
+    assert "translations begin with" not in page.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import RECIPE, Run, weights_of
+from tests.cli.conftest import RECIPE, Run, forget_the_end, weights_of
 from transformer_course.translation.training import runs
 from transformer_course.translation.translator import Translator
 
@@ -67,6 +67,7 @@ def test_resumed_run_keeps_its_settings(
 ) -> None:
     folder = tmp_path / "out"
     assert run("train", *files, "--settings", settings, "--output", folder)[0] == 0
+    forget_the_end(folder)
     others = ("--settings", settings, "--set", "training.steps=5", "--from", folder)
     message = fails("train", "--resume", "--output", folder, *others)
     assert "leave out --settings, --from, --set" in message
@@ -92,6 +93,7 @@ def test_training_goes_on_from_another_run(
     stored = json.loads((second / "run.json").read_text())
     assert stored["start"] == str(first)
     assert stored["recipe"]["training"]["steps"] == 3
+    forget_the_end(second)
     assert run("train", "--resume", "--output", second)[0] == 0
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights
+from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights, forget_the_end
 from transformer_course import cli
 from transformer_course.translation.corpora import multi30k
-from transformer_course.translation.training import runs
+from transformer_course.translation.training import progress, runs
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.trainer import Trainer, TrainingSettings
 from transformer_course.translation.translator import Translator
@@ -114,6 +114,36 @@ def test_interrupted_training_is_resumed_to_the_bit(
     assert stored["result"]["step"] == RECIPE.training.steps
 
 
+@pytest.mark.parametrize(
+    "more", [[], ["--minutes", "4"], ["--steps", "9"], ["--set", "training.steps=9"]]
+)
+def test_finished_run_says_how_it_goes_on(
+    fails: Callable[..., str], trained: Path, more: list[str]
+) -> None:
+    said = fails("train", "--resume", "--output", trained, *more)
+    way = f"`transformer-course train --from {trained} --minutes N --output NEW` goes on from it."
+    assert said == f"transformer-course: the run in {trained} is finished; {way}\n"
+
+
+def test_finished_run_goes_on_on_its_own_text(
+    run: Run, tmp_path: Path, texts: tuple[Path, Path]
+) -> None:
+    """As the message says, without a word on its text; steps replace the minutes of the first."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    files = ("--source", texts[0], "--target", texts[1])
+    assert run("train", *files, "--minutes", "0.01", "--output", first)[0] == 0
+    assert run("train", "--from", first, "--steps", "4", "--output", second)[0] == 0
+    one, two = runs.Run.read(first), runs.Run.read(second)
+    assert (two.corpus, two.source, two.target) == ("files", *texts)
+    assert two.load_corpus().splits == one.load_corpus().splits
+    assert (two.start, two.recipe.training.minutes) == (first, None)
+    losses = [
+        [float(line.split(",")[4]) for line in (folder / "metrics.csv").read_text().split()[1:]]
+        for folder in (first, second)
+    ]
+    assert losses[1][0] < losses[0][0]
+
+
 def test_second_training_of_a_folder_is_refused(
     run: Run, fails: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +188,7 @@ def test_text_that_changed_does_not_resume(
     folder = tmp_path / "out"
     files = ("--corpus", "files", "--source", source, "--target", target)
     assert run("train", *files, "--steps", "2", "--output", folder)[0] == 0
+    forget_the_end(folder)
     lines = target.read_text(encoding="utf-8")
     for changed in ("".join(reversed(lines.splitlines(keepends=True))), lines.replace("dort", "")):
         target.write_text(changed, encoding="utf-8")
@@ -189,6 +220,7 @@ def test_what_killed_writers_left_is_swept(run: Run, tmp_path: Path) -> None:
     assert run("train", "--steps", "1", "--output", folder)[0] == 0
     assert not left.exists()
     left.touch()
+    forget_the_end(folder)
     assert run("train", "--resume", "--output", folder)[0] == 0
     assert names(folder) == FILES
 
@@ -335,3 +367,15 @@ def test_training_says_how_far_it_is_and_draws_it_if_asked(run: Run, tmp_path: P
     )
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert "doubt_below" in json.loads((folder / "run.json").read_text())
+
+
+@pytest.mark.parametrize("too_short", ["", "It was too short."])
+def test_training_that_was_too_short_says_so_and_how_it_goes_on(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, too_short: str
+) -> None:
+    folder = tmp_path / "out"
+    monkeypatch.setattr(progress, "verdict", lambda history: too_short)
+    status, _, error = run("train", "--output", folder)
+    assert status == 0
+    way = f"`transformer-course train --from {folder} --minutes N --output NEW` goes on from it."
+    assert (f"transformer-course: {too_short} {way}" in error) == bool(too_short)

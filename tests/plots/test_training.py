@@ -43,6 +43,18 @@ def test_comparison_draws_each_run():
     assert lines(axes) == {"a": [2.5, 0.5], "b": [2.5]}
 
 
+@pytest.mark.parametrize(("bleu", "top"), [(0.45, 10), (40, 42)])
+def test_small_bleu_looks_small(bleu, top):
+    history = [
+        {"step": step, "train_loss": 5.0, "dev_loss": 5.0, "dev_bleu": step * bleu}
+        for step in (0, 1)
+    ]
+    curves = pictures.training_curves(history).figure.axes[1]
+    [beside] = pictures.curve_comparison({"a": history}, "dev_bleu", "Title").figure.axes
+    assert curves.get_ylim() == pytest.approx((0, top))
+    assert beside.get_ylim() == pytest.approx((0, top))
+
+
 def test_comparison_refuses_an_unknown_column():
     with pytest.raises(ValueError, match="cannot draw 'bleu'; choose one of train_loss"):
         pictures.curve_comparison({"a": HISTORY}, "bleu", "Title")

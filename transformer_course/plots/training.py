@@ -41,6 +41,8 @@ COLUMNS = {
     "learning_rate": "learning rate",
 }
 """What a column of a history measures, and in which unit."""
+LEAST_BLEU = 10
+"""How far an axis of BLEU reaches at least: up to there a translator is as good as useless."""
 STOPPED = "Stopped. Run this cell again to go on."
 
 
@@ -90,7 +92,7 @@ def training_curves(history: History, title: str = "Losses and BLEU of a trainin
         If a column is missing.
     """
     below, description = _under_losses(history, "dev_bleu", title)
-    below.set(ylim=(0, None))
+    _from_nothing(below, "dev_bleu")
     return Picture(below.figure, f"{description} BLEU on the dev split, 0 to 100.")
 
 
@@ -110,6 +112,12 @@ def _under_losses(history: History, column: str, title: str) -> tuple[Axes, str]
         f"{title}. Against the training step: above, the loss on the training and the dev "
         f"sentences; below,"
     )
+
+
+def _from_nothing(axes: Axes, column: str) -> None:
+    """Let an axis begin at 0, and let a small BLEU look small."""
+    least = LEAST_BLEU if column == "dev_bleu" else 0
+    axes.set(ylim=(0, max(axes.get_ylim()[1], least)))
 
 
 @matplotlib_theme()
@@ -136,7 +144,8 @@ def curve_comparison(histories: Mapping[str, History], column: str, title: str) 
     for name, style in line_styles(list(histories)).items():
         frame = _frame(histories[name], column)
         axes.plot(frame["step"], frame[column], marker=".", **style)
-    axes.set(xlabel="training step (updates)", ylabel=COLUMNS[column], ylim=(0, None))
+    axes.set(xlabel="training step (updates)", ylabel=COLUMNS[column])
+    _from_nothing(axes, column)
     if column == "dev_exact_match":
         axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.legend()

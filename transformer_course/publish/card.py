@@ -239,7 +239,10 @@ def _compared(first: Sequence[Told], second: Sequence[Told]) -> Iterator[str]:
         f"Paired bootstrap over the sentences: {found['difference']:+.1f} BLEU, 95 % between "
         f"{low:+.1f} and {high:+.1f}, p = {found['p_value']:.3f}."
     )
-    yield f"Exchanging the seeds: p = {exchange_p(*bleus):.2f}."
+    if len(first) == len(second) == 1:
+        yield "With a single seed a side, nobody knows what another seed would change: train more."
+    else:
+        yield f"Exchanging the seeds: p = {exchange_p(*bleus):.2f}."
 
 
 def _spread(bleus: Sequence[float]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from transformer_course.files import write_text
 from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.publish.document import check_page, framed, paragraph, shades, web_file
+from transformer_course.publish.rule_of_thumb import meaning_of
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.corpora.toy_language import toy_corpus
 from transformer_course.translation.training.looks import Measured, measured_in
@@ -170,8 +171,9 @@ def _quality(run: Run, pairs: int | None, measured: Measured | None) -> str:
         judged = "; how good it is has not been measured, and it"
     else:
         judged = (
-            f" and reaches a BLEU of {measured.bleu:.1f} (0 to 100, more is better) by "
-            f"{measured.search} on {measured.sentences:,} pairs that were held out, but it"
+            f" and reaches a BLEU of {measured.bleu:.1f} (0 to 100, more is better; as a rule this "
+            f"means: {meaning_of(measured.bleu)}) by {measured.search} on "
+            f"{measured.sentences:,} pairs that were held out, but it"
         )
     return (
         f"{began} learned from {number}sentence pairs ({PAIRS_OF[run.corpus]}){judged} does not "

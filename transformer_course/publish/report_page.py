@@ -23,10 +23,12 @@ from transformer_course.publish.document import (
     weights_table,
     write_document,
 )
+from transformer_course.publish.rule_of_thumb import MEANINGS, meaning_of
 from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.evaluation.failures import (
+    beginnings,
     count_words,
     failure_table,
     summary_by,
@@ -39,6 +41,7 @@ from transformer_course.translation.evaluation.metrics import (
     scores_with_intervals,
 )
 from transformer_course.translation.training.looks import TEST, note_look
+from transformer_course.translation.training.progress import verdict
 from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
@@ -50,13 +53,15 @@ LONG_SENTENCE = 25
 """Tokens of a sentence whose attention still fits a picture."""
 RULE_OF_THUMB = (
     "What does a BLEU mean? The documentation of Google Cloud Translation gives a rule of thumb: "
-    "below 10 almost useless, from 10 the gist is hard to get, from 20 it is clear though the "
-    "grammar is bad, from 30 understandable, from 40 good. It depends on the language and the text "
-    'so much that Post (2018), "A Call for Clarity in Reporting BLEU Scores", compares none '
-    "across test sets. Read the twenty translations below before you believe a figure."
+    f"from {'; from '.join(f'{least} {words}' for least, words in MEANINGS.items())}. It depends "
+    'on the language and the text so much that Post (2018), "A Call for Clarity in Reporting BLEU '
+    'Scores", compares none across test sets. Read the twenty translations below before you '
+    "believe a figure."
 )
 LENGTHS, RARE = [5, 10, 15, 20], [0, 1, 2]
 NOT_SURE = ", not sure"
+MANY = 1 / 3
+"""Share of the translations that do not begin with the same words by chance."""
 
 
 @dataclass
@@ -240,6 +245,24 @@ def _scores(judged: Sequence[Judged]) -> Iterator[str]:
         for s in each.scores
     ]
     yield table("Scores", ("run", "score", "value", "margin", "signature"), rows)
+    for each in judged:
+        yield paragraph(" ".join(_verdict(each)))
+
+
+def _verdict(each: Judged) -> Iterator[str]:
+    """Say in plain words what the scores and the training of a run come to."""
+    bleu = each.scores[0].score
+    yield f"By this rule the BLEU of {each.name}, {bleu:.1f}, means: {meaning_of(bleu)}."
+    language = each.translator.target.language
+    [(words, count)] = beginnings(each.translations, language).most_common(1)
+    by_people = beginnings(each.references, language)[words]
+    if count >= MANY * len(each.pairs) and count > 2 * by_people:
+        yield (
+            f"{count:,} of its {len(each.pairs):,} translations begin with “{words}”, and "
+            f"{by_people:,} of those by people: it says nearly the same, whatever it reads."
+        )
+    if each.history is not None:
+        yield verdict(each.history.to_dict("records"))
 
 
 def _margin(score: Interval) -> str:

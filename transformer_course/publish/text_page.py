@@ -53,9 +53,9 @@ def _facts(inspection: Inspection) -> Iterator[str]:
     for side in _sides(inspection):
         words = f"{side.counts.total():,} words, {len(side.counts):,} different ones"
         yield (
-            f"{side.path.name}: {words}. "
-            f"Of the words in a tenth of the lines, {side.unknown:.1%} are in no other line: a "
-            f"vocabulary of whole words would not know them, sub-words cut them into pieces."
+            f"{side.path.name}: {words}. A vocabulary of whole words would not know "
+            f"{side.unknown:.1%} of the words in new lines (tried on every tenth line). Sub-words "
+            f"cut those into pieces."
         )
         if side.language in WITHOUT_BLANKS:
             yield (
@@ -68,11 +68,21 @@ def _found(inspection: Inspection) -> Iterator[str]:
     if not inspection.findings:
         yield NOTHING
     for finding in inspection.findings:
-        lines = ", ".join(f"{number:,}" for number in finding.lines[:SHOWN])
-        more = " ..." if len(finding.lines) > SHOWN else ""
+        lines = ", ".join(_place(run, finding) for run in finding.runs[:SHOWN])
+        more = " ..." if len(finding.runs) > SHOWN else ""
         word = "line" if len(finding.lines) == 1 else "lines"
         yield f"{_headline(finding, inspection)}: {word} {lines}{more}"
         yield f"    {finding.change}"
+
+
+def _place(run: list[int], finding: Finding) -> str:
+    """Name lines that follow one another, and those that they repeat."""
+    first = [finding.first[line] for line in run if line in finding.first]
+    return f"{_span(run)} (as {_span(first)})" if first else _span(run)
+
+
+def _span(lines: list[int]) -> str:
+    return f"{lines[0]:,}" if len(lines) == 1 else f"{lines[0]:,} to {lines[-1]:,}"
 
 
 def _headline(finding: Finding, inspection: Inspection) -> str:
@@ -91,13 +101,13 @@ def _outlook(inspection: Inspection) -> Iterator[str]:
 
 
 def _first_to_mend(inspection: Inspection) -> Finding | None:
-    """Return what surely concerns most lines, of what a training does not leave out by itself."""
-    harmful = [
+    """Return the first that is sure, and that a training does not leave out by itself."""
+    harmful = (
         each
         for each in inspection.findings
         if not (each.doubt or each.change.startswith("Nothing"))
-    ]
-    return max(harmful, key=lambda each: len(each.lines), default=None)
+    )
+    return next(harmful, None)
 
 
 def _parts(inspection: Inspection) -> Iterator[str]:
@@ -114,13 +124,14 @@ def _parts(inspection: Inspection) -> Iterator[str]:
     for finding in inspection.findings:
         yield heading(_headline(finding, inspection))
         yield paragraph(finding.change)
-        yield _lines(finding.name, finding.lines[:ON_A_PAGE], inspection)
+        places = {line: _place([line], finding) for line in finding.lines[:ON_A_PAGE]}
+        yield _lines(finding.name, places, inspection)
     yield heading("Ten pairs drawn at random")
     drawn = random.Random(0).sample(range(1, len(inspection.source.lines) + 1), SHOWN)
-    yield _lines("Drawn at random", sorted(drawn), inspection)
+    yield _lines("Drawn at random", {line: f"{line:,}" for line in sorted(drawn)}, inspection)
 
 
-def _lines(caption: str, numbers: list[int], inspection: Inspection) -> str:
+def _lines(caption: str, places: dict[int, str], inspection: Inspection) -> str:
     sides = _sides(inspection)
-    rows = [(number, *(side.lines[number - 1] for side in sides)) for number in numbers]
+    rows = [(place, *(side.lines[line - 1] for side in sides)) for line, place in places.items()]
     return table(caption, ("line", *(language_name(side.language) for side in sides)), rows)

@@ -5,11 +5,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import ftfy
 import numpy as np
 import pytest
 
+from transformer_course.publish.text_page import summary
 from transformer_course.translation.corpora.inspection import (
+    DOUBTS,
     KINDS,
+    LEFT_OUT,
     Inspection,
     Side,
     inspect_text,
@@ -19,6 +23,7 @@ from transformer_course.translation.corpora.similarity import fit_of, moved_bloc
 from transformer_course.translation.corpora.toy_language import toy_corpus
 
 Lines = list[list[str]]
+ENTITIES = "letters written as in HTML, such as &eacute; or &#39;"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,8 @@ def test_right_text_is_left_alone(text: Lines, look: Callable[[Lines], Inspectio
         ("a side is blank", "the cat sleeps", ""),
         ("letters in a wrong encoding", "the café", "le cafÃ© est fermÃ©"),
         ("letters in a wrong encoding", "the cat", "le chat \ufffdternel"),
+        (ENTITIES, "the cat&apos;s eyes", "les yeux du chat"),
+        (ENTITIES, "the cat is seated", "le chat est assis&#160;!"),
         ("another script than the rest of the file", "the cat sleeps", "кошка спит"),
         ("the two languages are exchanged", "le grand chat dort ici", "the big cat sleeps here"),
         ("both sides are the same", "the big cat sleeps", "the big cat sleeps"),
@@ -70,9 +77,42 @@ def test_strange_line_is_found(
     assert found(look(lines))[name] == [1001]
 
 
+def test_letters_as_in_html_are_no_numbers_and_ftfy_mends_them(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    written = ["the cat&#39;s AT&T and R&D; eyes", "les yeux de l&apos;&eacute;t&eacute;&nbsp;!"]
+    lines = [[*side, line] for side, line in zip(text, written, strict=True)]
+    findings = {each.name: each.lines for each in look(lines).findings}
+    assert findings[ENTITIES] == [2001]
+    assert 2001 not in findings.get("other numbers on the other side", [])
+    mended = [[ftfy.fix_text(line) for line in side] for side in lines]
+    assert ENTITIES not in found(look(mended))
+    assert mended[1][2000] == "les yeux de l'été\u00a0!"
+
+
 def test_repeated_pair_is_found(text: Lines, look: Callable[[Lines], Inspection]) -> None:
-    lines = [[*side, side[7]] for side in text]
-    assert found(look(lines)) == {"the pair stands further up already": [2001]}
+    """With the line that it repeats, and a block of them before a single one."""
+    lines = [[*side[:3], side[0], *side[3:], *side[100:103]] for side in text]
+    inspection = look(lines)
+    repeated = {"the pair stands further up already": [2002, 2003, 2004, 4]}
+    assert found(inspection) == repeated
+    [finding] = [each for each in inspection.findings if each.first]
+    assert finding.first == {4: 1, 2002: 102, 2003: 103, 2004: 104}
+    assert finding.runs == [[2002, 2003, 2004], [4]]
+    assert "lines 2,002 to 2,004 (as 102 to 104), 4 (as 1)\n" in summary(inspection)
+
+
+def test_what_to_mend_first_does_not_go_by_the_number_of_lines(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    """Eight moved lines come before three hundred repeated ones."""
+    source, target = ([*side, *side[:300]] for side in text)
+    target = [*target[:500], "le chat", *target[500:508], *target[509:]]
+    inspection = look([source, target])
+    assert "What to mend first: moved lines, " in summary(inspection)
+    assert re.search("further down: lines 50[01] to 5(08|09|10)\n", summary(inspection))
+    lines = [len(each.lines) for each in inspection.findings if not each.doubt]
+    assert lines[0] < 20 < 280 < lines[1]
 
 
 @pytest.mark.parametrize(
@@ -93,6 +133,20 @@ def test_doubtful_line_is_found(
     lines = [[*text[0], source], [*text[1], target]]
     doubts = {each.name: each.lines for each in look(lines).findings if each.doubt}
     assert 2001 in doubts[name]
+
+
+def test_numbers_that_no_words_explain_come_first(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    strange = [
+        ("the 15 cats", "les quinze chats"),
+        ("the cats of 1961", "les chats"),
+        ("20 000 cats", "30 000 chats"),
+        ("at 3 p.m.", "à 15 heures"),
+    ]
+    lines = [[*side, *added] for side, added in zip(text, zip(*strange, strict=True), strict=True)]
+    [doubt] = [each for each in look(lines).findings if each.name.startswith("other numbers")]
+    assert doubt.lines == [2004, 2003, 2002, 2001]
 
 
 def test_numbers_may_be_grouped_and_written_in_other_digits(
@@ -208,8 +262,9 @@ def test_characters_are_words_where_no_blanks_help() -> None:
 
 
 def test_every_kind_says_what_to_do() -> None:
-    assert len({kind.name for kind in KINDS}) == len(KINDS)
-    assert all(kind.change.endswith(".") for kind in KINDS)
+    kinds = (*KINDS, *LEFT_OUT, *DOUBTS)
+    assert len({kind.name for kind in kinds}) == len(kinds)
+    assert all(kind.change.endswith(".") for kind in kinds)
 
 
 @pytest.mark.parametrize("lines", [[["a"], ["b"]], [["", "x"], ["", "y"]], [["a", "b"], ["", ""]]])

@@ -2,7 +2,8 @@
 
 import pytest
 
-from transformer_course.translation.training.progress import advice, line
+from transformer_course.translation.training.progress import advice, line, verdict
+from transformer_course.translation.training.recorded_runs import own_text_runs, recorded_run
 
 VOCABULARY = 1000  # ln V = 6.91
 
@@ -43,3 +44,18 @@ def test_dev_loss_that_rises_for_long_is_said(bleu: list[float], kind: str) -> N
 def test_line_says_what_is_left(progress: float, words: str) -> None:
     said = line(history([5.0], [4.0], [3.0]), progress, 2000)
     assert said.startswith(f"step 10 of 2,000, {words}: loss 5.00, on dev 4.00, BLEU 3.0")
+
+
+def test_training_that_ended_too_early_is_said() -> None:
+    falling = history([5.0] * 4, [5.0, 4.5, 4.2, 4.1], [0.1] * 4)
+    assert verdict(falling).startswith("The dev loss fell until the last look, by 0.10 in the last")
+    assert verdict(falling[:1]) == ""
+    assert verdict(history([5.0] * 4, [5.0, 4.1, 4.2, 4.11], [0.1] * 4)) == ""
+
+
+def test_no_recorded_training_ended_too_early() -> None:
+    curves = [run["curve"] for run in own_text_runs()["runs"]]
+    for pair in ("en-fr", "en-de"):
+        curves += [recorded_run(pair, recipe)["curve"] for recipe in ("short", "long")]
+    assert len(curves) == 10
+    assert [verdict(curve) for curve in curves] == [""] * 10

@@ -1,11 +1,13 @@
 """The recorded runs of lesson 13 say what their counts say."""
 
+from pathlib import Path
 from statistics import fmean
 
 import pytest
 
 from transformer_course.translation import bleu_of_counts, own_text_runs
-from transformer_course.translation.training.recipes import recipe_names
+from transformer_course.translation.training.recipes import recipe_names, shipped_recipe
+from transformer_course.translation.training.recorded_runs import scores_by_pairs
 
 RECORDED = own_text_runs()
 
@@ -27,3 +29,33 @@ def test_all_runs_are_judged_on_the_same_references() -> None:
     lengths = [run["counts"][:, 9].tolist() for run in RECORDED["runs"]]
     assert all(of_run == lengths[0] for of_run in lengths)
     assert fmean(lengths[0]) > 5
+
+
+def test_page_on_ones_own_text_says_what_is_recorded() -> None:
+    page = (Path(__file__).parents[3] / "book" / "own_text.md").read_text(encoding="utf-8")
+    for name in ("little", "tiny", "small"):
+        assert f"`{name}`: {shipped_recipe(name).training.steps:,} steps" in page.replace(
+            f"`--settings {name}`", f"`{name}`"
+        )
+    runs = RECORDED["runs"]
+    low, high = (
+        fmean(run["test_bleu"] for run in runs if run["pieces"] == pieces)
+        for pieces in (1500, 6000)
+    )
+    minutes = [run["minutes"] for run in runs]
+    assert (
+        f"BLEU {low:.0f} to {high:.0f} with {RECORDED['pairs']['train']:,} pairs, German into "
+        f"French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
+    )
+    [few, *many] = scores_by_pairs()
+    minutes = [run["minutes"] for run in many]
+    assert (
+        f"BLEU {fmean(run['bleu'] for run in many):.0f} with {many[0]['pairs']:,} pairs, English "
+        f"into French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
+    )
+    assert f"BLEU {few['bleu']:.0f} with {few['pairs']:,} captions" in page
+    assert f"in {few['minutes']:.0f} minutes on a busy machine" in page
+    losses = [[look["dev_loss"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]
+    assert [of_run.index(min(of_run)) for of_run in losses] == [2, 2, 2]  # of six looks
+    bleus = [[look["dev_bleu"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]
+    assert all(max(of_run[3:]) > of_run[2] for of_run in bleus)

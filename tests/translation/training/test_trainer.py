@@ -1,4 +1,7 @@
+import itertools
 import math
+import signal
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from tests.translation.training.conftest import (
 from transformer_course.translation.corpora.batches import Batch, EncodedPair, length_batches
 from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.corpora.vocabulary import BOS, EOS, PAD
+from transformer_course.translation.training import trainer as training
 from transformer_course.translation.training.loss import smoothed_cross_entropy
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.trainer import Row, Trainer
@@ -134,6 +138,30 @@ def test_minutes_end_the_run(new_trainer: NewTrainer) -> None:
     assert trainer.progress == 1
     assert 1 <= history[-1]["seconds"] < 5
     assert history[-1]["learning_rate"] < 0.1 * SETTINGS.learning_rate
+
+
+def test_clock_asks_for_looks_that_steps_do_not(
+    new_trainer: NewTrainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps are slow here, and an interrupt takes none of these looks back."""
+    monkeypatch.setattr(training, "SILENCE", 0.2)
+    trainer = new_trainer(minutes=2 / 60, evaluate_every=1000)
+    update = trainer.update
+
+    def update_slowly(batch: Batch) -> None:
+        time.sleep(0.05)
+        update(batch)
+        if len(trainer.history) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(trainer, "update", update_slowly)
+    assert len(trainer.train()) == 3  # the last one is for the stop
+    monkeypatch.setattr(trainer, "update", update)
+    looks = [row["seconds"] for row in trainer.train()]
+    assert trainer.progress == 1
+    gaps = [after - before for before, after in itertools.pairwise([0.0, *looks])]
+    assert len(looks) >= 4
+    assert all(gap >= 0.19 for gap in gaps[:-1])
 
 
 def test_gradient_is_clipped(new_trainer: NewTrainer, straight: Trainer) -> None:

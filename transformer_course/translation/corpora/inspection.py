@@ -1,12 +1,14 @@
 """What is in two files that should be translations of each other, before anything is trained."""
 
+import html
 import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import chain, groupby
 from pathlib import Path
 
 import ftfy.badness
@@ -32,6 +34,7 @@ LONG = 100
 FEW = 3
 """Words of a side below which both sides may well be the same: names, numbers."""
 DIGIT = re.compile(r"\d")
+ENTITY = re.compile(r"&#?\w+;")
 LETTERS = 20
 """Letters of a line whose script is looked at."""
 USUAL, FAR = 10, 5.0
@@ -97,12 +100,24 @@ class Finding:
         Their numbers, from 1; where one can be worse than another, the worst come first.
     doubt
         Whether it is a guess about each line, or sure.
+    first
+        For lines that repeat another one, the number of that one.
     """
 
     name: str
     change: str
     lines: list[int]
     doubt: bool
+    first: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[list[int]]:
+        """The lines, together where one follows the other, and where what they repeat does."""
+        places = groupby(
+            enumerate(self.lines),
+            lambda place: (place[1] - place[0], place[1] - self.first.get(place[1], place[1])),
+        )
+        return [[line for _, line in run] for _, run in places]
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,8 @@ class Inspection:
     source, target
         The two files.
     findings
-        What is to be said of some of their lines.
+        What is to be said of some of their lines, in the order in which to mend it: first what may
+        hide or explain the rest.
     """
 
     source: Side
@@ -143,15 +159,22 @@ def inspect_text(source: Path, target: Path) -> Inspection:
             (source, target), languages, read_lines(source, target), strict=True
         )
     ]
-    found = [*filter(None, map(_other_language, sides))]
-    found += [
-        Finding(kind.name, kind.change, [number + 1 for number in kind.find(*sides)], kind.doubt)
-        for kind in KINDS
-    ]
     fit = fit_of(*(side.words for side in sides))
     blocks = moved_blocks(fit)
-    found += [_moved(block, *sides) for block in blocks] + [_unfit(fit, blocks)]
+    found = [
+        *filter(None, map(_other_language, sides)),
+        *(_moved(block, *sides) for block in blocks),
+        *(_of_a_kind(kind, *sides) for kind in KINDS),
+        _repeated(*sides),
+        *(_of_a_kind(kind, *sides) for kind in (*LEFT_OUT, *DOUBTS)),
+        _unfit(fit, blocks),
+    ]
     return Inspection(*sides, [finding for finding in found if finding.lines])
+
+
+def _of_a_kind(kind: "Kind", source: Side, target: Side) -> Finding:
+    lines = [number + 1 for number in kind.find(source, target)]
+    return Finding(kind.name, kind.change, lines, doubt=kind in DOUBTS)
 
 
 def _other_language(side: Side) -> Finding | None:
@@ -179,6 +202,14 @@ def _broken(source: Side, target: Side) -> list[int]:
 
 def _is_broken(line: str) -> bool:
     return REPLACED in line or (not line.isascii() and ftfy.badness.is_bad(line))
+
+
+def _with_entities(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: _has_entity(s) or _has_entity(t))
+
+
+def _has_entity(line: str) -> bool:
+    return any(html.unescape(found) != found for found in ENTITY.findall(line))
 
 
 def _other_script(source: Side, target: Side) -> list[int]:
@@ -243,14 +274,21 @@ def _copied(source: Side, target: Side) -> list[int]:
     ]
 
 
-def _repeated(source: Side, target: Side) -> list[int]:
-    seen: set[tuple[str, str]] = set()
-    repeated = []
-    for number, pair in enumerate(zip(source.lines, target.lines, strict=True)):
-        if all(pair) and pair in seen:
-            repeated.append(number)
-        seen.add(pair)
-    return repeated
+def _repeated(source: Side, target: Side) -> Finding:
+    """Find pairs that are there already, a block of many before single ones."""
+    seen: dict[tuple[str, str], int] = {}
+    first = {}
+    for number, pair in enumerate(zip(source.lines, target.lines, strict=True), start=1):
+        if all(pair) and seen.setdefault(pair, number) != number:
+            first[number] = seen[pair]
+    found = Finding(
+        "the pair stands further up already",
+        "Keep one of each, or nothing: what repeats weighs more, and none is in two splits.",
+        [*first],
+        doubt=False,
+        first=first,
+    )
+    return replace(found, lines=[*chain(*sorted(found.runs, key=len, reverse=True))])
 
 
 def _too_long(source: Side, target: Side) -> list[int]:
@@ -258,12 +296,23 @@ def _too_long(source: Side, target: Side) -> list[int]:
 
 
 def _other_numbers(source: Side, target: Side) -> list[int]:
-    return _where(source, target, lambda s, t: bool(s and t) and _digits(s) != _digits(t))
+    """Find lines with other digits, the surest first.
+
+    Where each side has some that the other lacks, no number is just written in words. Of two that
+    are on one side only, the longer one is less likely to be written in words on the other.
+    """
+    differ: dict[int, tuple[int, int]] = {}
+    for number, pair in enumerate(zip(source.lines, target.lines, strict=True)):
+        s, t = map(_digits, pair)
+        if all(pair) and s != t:
+            few, many = sorted(((s - t).total(), (t - s).total()))
+            differ[number] = few, many
+    return sorted(differ, key=differ.get, reverse=True)
 
 
-def _digits(line: str) -> list[int]:
-    """Return the digits of all numbers, sorted: languages group and order them differently."""
-    return sorted(map(unicodedata.digit, DIGIT.findall(line)))
+def _digits(line: str) -> Counter[int]:
+    """Count the digits of all numbers: languages group and order them differently."""
+    return Counter(map(unicodedata.digit, DIGIT.findall(html.unescape(line))))
 
 
 def _other_lengths(source: Side, target: Side) -> list[int]:
@@ -323,15 +372,23 @@ class Kind:
     name: str
     find: Callable[[Side, Side], Sequence[int]]
     change: str
-    doubt: bool = False
 
 
 KINDS = (
-    Kind("a side is blank", _blank, "Nothing: training leaves them out."),
+    Kind(
+        "the two languages are exchanged",
+        _exchanged,
+        "Exchange these lines in both files: a model that is shown both learns neither.",
+    ),
     Kind(
         "letters in a wrong encoding",
         _broken,
         "Ask for the file as UTF-8, or let ftfy mend them: `ftfy my.fr -o mended.fr`.",
+    ),
+    Kind(
+        "letters written as in HTML, such as &eacute; or &#39;",
+        _with_entities,
+        "Take out tags such as <b>, then let ftfy mend the letters: `ftfy my.fr -o mended.fr`.",
     ),
     Kind(
         "another script than the rest of the file",
@@ -339,31 +396,24 @@ KINDS = (
         "See whether they are in another language; if so, take them out of both files.",
     ),
     Kind(
-        "the two languages are exchanged",
-        _exchanged,
-        "Exchange these lines in both files: a model that is shown both learns neither.",
-    ),
-    Kind(
         "both sides are the same",
         _copied,
         "Take them out of both files: they teach to copy what should be translated.",
     ),
-    Kind(
-        "the pair stands further up already",
-        _repeated,
-        "Keep one of each, or nothing: what repeats weighs more, and none is in two splits.",
-    ),
+)
+LEFT_OUT = (
+    Kind("a side is blank", _blank, "Nothing: training leaves them out."),
     Kind(f"over {LONG} words on a side", _too_long, "Nothing: training leaves them out."),
+)
+DOUBTS = (
     Kind(
         "other numbers on the other side",
         _other_numbers,
         "Look at some: a number may be written in words, or the lines may be moved.",
-        doubt=True,
     ),
     Kind(
         "a side much longer than the other, for these languages",
         _other_lengths,
         "Look at some: a part may be missing on one side, or the lines may be moved.",
-        doubt=True,
     ),
 )

@@ -28,6 +28,11 @@ def words_of(text: str, language: str) -> list[str]:
     return [word for word in words if any(letter.isalnum() for letter in word)]
 
 
+def beginnings(sentences: Iterable[str], language: str) -> Counter[str]:
+    """Count the first two words of some sentences, as :func:`words_of` cuts them."""
+    return Counter(" ".join(words_of(sentence, language)[:2]) for sentence in sentences)
+
+
 def count_words(sentences: Iterable[str], language: str) -> Counter[str]:
     """Count the words of some sentences, as :func:`words_of` cuts them."""
     return Counter(word for sentence in sentences for word in words_of(sentence, language))

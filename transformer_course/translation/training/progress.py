@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
+import numpy as np
+
 from transformer_course.translation.training.trainer import Row, Trainer
 
 EXAMPLES = 20
@@ -12,6 +14,9 @@ GUESSING = 0.97
 """Share of ln V above which a loss is still that of guessing."""
 LONG = 5
 """Looks at the dev split without a better figure that are long."""
+LAST_PART, FELL = 0.25, 0.04
+"""Last part of a training in which the dev loss hardly falls any more; nats that are too many. The
+recorded runs, which were long enough, fell by 0.02 at most."""
 SHOWN = 60
 """Characters of a translation that a line has room for."""
 
@@ -108,3 +113,15 @@ def advice(history: Sequence[Row], vocabulary: int) -> dict[str, str]:
             "translates better nevertheless. Little text makes that usual."
         )
     return found
+
+
+def verdict(history: Sequence[Row]) -> str:
+    """Say whether a training that has ended was too short; nothing if it does not look so."""
+    steps, losses = ([row[name] for row in history] for name in ("step", "dev_loss"))
+    fell = float(np.interp((1 - LAST_PART) * steps[-1], steps, losses)) - losses[-1]
+    if losses[-1] > min(losses) or fell < FELL:
+        return ""
+    return (
+        f"The dev loss fell until the last look, by {fell:.2f} in the last quarter of the steps: "
+        f"the training was too short."
+    )

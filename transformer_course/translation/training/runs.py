@@ -177,6 +177,17 @@ def steps_trained(folder: Path) -> int | None:
     return read_json(folder / RUN_FILE).get("result", {}).get("step")
 
 
+def is_finished(folder: Path) -> bool:
+    """Whether the run in a folder came to its end; False for one of an earlier version.
+
+    Raises
+    ------
+    CheckpointError
+        If the folder holds no run, or a damaged one.
+    """
+    return read_json(folder / RUN_FILE).get("finished", False)
+
+
 def doubt_in(folder: Path) -> float | None:
     """Return the mean log-probability below which the translator in a folder is not sure.
 

@@ -44,6 +44,7 @@ class TrainingSettings:
         :class:`~transformer_course.translation.WeightAverage`.
     evaluate_every, dev_sentences
         Updates between two evaluations on the dev split, and how many of its sentences are taken.
+        With ``minutes`` it is evaluated at least after each minute of training.
     patience
         If given, the run stops after this many evaluations without a lower dev loss, and the
         weights of the lowest are kept.

@@ -48,6 +48,8 @@ from transformer_course.translation.translator import Translator, load_parameter
 Row = dict[str, int | float]
 PROGRESS = ("step", "seconds", "history", "losses")
 """Attributes of a trainer that a checkpoint keeps."""
+SILENCE = 60.0
+"""Seconds of training after which a run that the clock ends is evaluated again."""
 MakeLoss = Callable[[Transformer], Callable[[Batch, float], Tensor]]
 
 
@@ -153,7 +155,7 @@ class Trainer:
                 self._count_seconds(time.perf_counter() - start)
                 bar.update()
                 bar.set_postfix(loss=f"{self.losses[-1]:.3f}", refresh=False)
-                if self.step % self.settings.evaluate_every == 0:
+                if self._is_due():
                     self._evaluate()
                     self.weights.swap_out()
                 self.stopped = self.world.any_says(interrupted.is_set())
@@ -162,7 +164,7 @@ class Trainer:
                     break
                 start = time.perf_counter()
             if self.losses:
-                self._evaluate()
+                self._evaluate(for_the_stop=self.stopped and self.progress < 1)
         self.weights.swap_in(self.weights.best or self.weights.average)
         self.model.eval()
         if self.step == began_at:  # the disk may have filled up between the files of the last look
@@ -357,7 +359,14 @@ class Trainer:
 
     # Evaluation
 
-    def _evaluate(self) -> None:
+    def _is_due(self) -> bool:
+        """Whether the dev split is to be looked at: slow machines take few steps a minute."""
+        if self.step % self.settings.evaluate_every == 0:
+            return True
+        looked = self.history[-1]["seconds"] if self.history else 0.0
+        return self.settings.minutes is not None and self.seconds >= looked + SILENCE
+
+    def _evaluate(self, *, for_the_stop: bool = False) -> None:
         """Add a row to the history, and hand out what was learned."""
         self.weights.swap_in(self.weights.average)
         row = {
@@ -370,7 +379,7 @@ class Trainer:
         # The first one's: processors of two kinds may round differently, and all must lose
         # patience at the same step.
         self.history.append(self.world.gather(row)[0])
-        if not self._stopped_between_evaluations():
+        if not for_the_stop:  # which a straight run would not have looked at
             self._keep_the_best()
             self.losses = []
         self._hand_out()
@@ -397,13 +406,10 @@ class Trainer:
         patience = self.settings.patience
         return patience is not None and self._evaluations_since_best() >= patience
 
-    def _stopped_between_evaluations(self) -> bool:
-        return self.step % self.settings.evaluate_every != 0 and self.progress < 1
-
     def _forget_the_stop(self) -> None:
         """Take back the row that Ctrl-C added: a straight run has none there."""
-        stopped_there = self.history and self.step == self.history[-1]["step"]
-        if stopped_there and self._stopped_between_evaluations():
+        looked_there = self.history and self.step == self.history[-1]["step"]
+        if looked_there and self.losses:
             self.history.pop()
 
 
