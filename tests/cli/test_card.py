@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Run
 from transformer_course import cli
 from transformer_course.publish.card import BLANKS, FILL_IN, unfilled
+from transformer_course.translation import toy_corpus
 from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.training.looks import LOOKS_FILE, looks_in
 from transformer_course.translation.training.runs import RUN_FILE
@@ -85,6 +86,21 @@ def test_sides_have_to_be_two(fails: Fails, runs: Path, tmp_path: Path) -> None:
     assert "have the same seed" in fails("card", card, a, a, "--beside", b)
     assert "no question to answer" in fails("card", card, a, "--beside", runs / "a-1")
     assert not card.exists()
+
+
+def test_other_test_splits_are_refused_before_anything_is_looked_at(
+    run: Run, fails: Fails, runs: Path, tmp_path: Path
+) -> None:
+    pairs = toy_corpus().split("train")[:300]
+    files = [tmp_path / "my.en", tmp_path / "my.fr"]
+    for side, file in zip(("source", "target"), files, strict=True):
+        file.write_text("".join(f"{getattr(p, side)}\n" for p in pairs), encoding="utf-8")
+    mine = tmp_path / "mine"
+    given = ["--corpus", "files", "--source", files[0], "--target", files[1]]
+    assert run("train", *given, "--settings", "toy", "--output", mine)[0] == 0
+    said = fails("card", tmp_path / "card.md", mine, "--beside", runs / "a-0")
+    assert "different test splits" in said
+    assert not (mine / LOOKS_FILE).exists()
 
 
 def test_run_that_has_not_ended_has_no_card(

@@ -40,6 +40,10 @@ FILL_IN = "[fill in"
 FEWEST_WORDS = 5
 """A blank with fewer words than this says nothing."""
 SUFFIX = ".md"
+OTHER_TEST = (
+    "the runs were judged on different test splits or by different rules, so they cannot be "
+    "compared: train all on the same files, or give all the same --test."
+)
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,10 @@ def write_card(path: Path, folders: Sequence[Path], beside: Sequence[Path]) -> N
         raise ValueError(f"{path} is there already, perhaps with your words: name a new file.")
     sides = [sorted(map(Told.read, side), key=lambda t: t.seed) for side in (folders, beside)]
     check_sides(*sides)
+    # Before anything is looked at: a look at a test split cannot be taken back.
+    one, other = (side[0].run.load_corpus().split(TEST) for side in sides)
+    if one != other:
+        raise ValueError(OTHER_TEST)
     looked = [[_looked_at(told) for told in side] for side in sides]
     write_text(path, "\n".join(_card(*looked)))
 
@@ -191,10 +199,7 @@ def figures(first: Sequence[Told], second: Sequence[Told]) -> list[str]:
         if told.look is None:
             raise ValueError(f"the test split of {told.name} has not been looked at: write a card.")
     if len({(told.look.test, told.look.signature) for told in everyone}) > 1:
-        raise ValueError(
-            "the runs were judged on different test splits or by different rules, so they cannot "
-            "be compared: train all on the same files, or give all the same --test."
-        )
+        raise ValueError(OTHER_TEST)
     return [*_what_it_is(first[0]), "", *_table(everyone), "", *_compared(first, second)]
 
 
