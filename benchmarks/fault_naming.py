@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.results_file import write_results
 from tools.patients import MAKERS
-from tools.signatures import TRIALS, WAYS, Row, Trial, seen_in, try_all
+from tools.signatures import TRIALS, WAYS, Trial, read_trials, seen_in, try_all
 from transformer_course.examine import adapters, examine
 from transformer_course.examine.diagnosis import (
     LEFT_OUT,
@@ -74,7 +74,7 @@ def right_subjects(seeds: int, processes: int) -> dict[str, Any]:
 
 def unknown_makers() -> dict[str, Any]:
     """Judge the trials of each maker by what the other makers showed."""
-    rows: list[Row] = json.loads(TRIALS.read_text(encoding="utf-8"))
+    rows = read_trials(TRIALS)
     counts: Counter[str] = Counter()
     not_rightly = []
     for maker in {row["maker"] for row in rows}:

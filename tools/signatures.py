@@ -96,16 +96,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if outcomes is not None
     ]
     rows = _in_order(rows + _others(options.trials, {(maker, *ways) for maker, ways, _ in trials}))
-    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
-    write_text(options.trials, "[\n" + ",\n".join(lines) + "\n]\n")
+    write_trials(options.trials, rows)
     _write(rows, options.output)
+
+
+def read_trials(file: Path) -> list[Row]:
+    """Return the trials of a file, each with its outcomes by experiment."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    names = content["experiments"]
+    return [
+        row | {"outcomes": {n: w for n, w in zip(names, row["outcomes"], strict=True) if w}}
+        for row in content["trials"]
+    ]
+
+
+def write_trials(file: Path, rows: Sequence[Row]) -> None:
+    """Write trials, one in a line, their outcomes in the order of the experiments; "" for none."""
+    names = sorted({name for row in rows for name in row["outcomes"]})
+    short = (row | {"outcomes": [row["outcomes"].get(name, "") for name in names]} for row in rows)
+    lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in short)
+    head = json.dumps(names, ensure_ascii=False)
+    write_text(file, f'{{"experiments": {head},\n"trials": [\n' + ",\n".join(lines) + "\n]}\n")
 
 
 def _others(trials: Path, now: set[tuple[str, ...]]) -> list[Row]:
     """Return what was seen earlier of other makers and ways, if they are still there."""
     return [
         row
-        for row in json.loads(trials.read_text(encoding="utf-8"))
+        for row in read_trials(trials)
         if (row["maker"], *row["ways"]) not in now
         and row["maker"] in MAKERS
         and WAYS.keys() >= {*row["ways"]}
