@@ -6,11 +6,13 @@
     python -m tools.variant_runs steady
     python -m tools.variant_runs experts
     python -m tools.variant_runs captions --data FOLDER
+    python -m tools.variant_runs longer --data FOLDER
     python -m tools.variant_runs gpt --data FOLDER
 
 Each kind and seed is written to ``results/variants-WHAT.json`` when it is done and is not run
 again, so what was stopped goes on where it was. The first five take seconds a run, captions
-three minutes (all kinds with three seeds: an hour and a quarter), and gpt more than half an hour.
+three minutes (all kinds with three seeds: an hour and a quarter), longer as many, and gpt
+more than half an hour.
 """
 
 import argparse
@@ -47,6 +49,7 @@ from transformer_course.translation import (
     toy_corpus,
 )
 from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.training.recipe import Recipe
 from transformer_course.translation.training.recorded_runs import RESULTS
 from transformer_course.translation.training.runs import environment
 
@@ -59,11 +62,15 @@ SEEDS = {
     "steady": 3,
     "experts": 3,
     "captions": 3,
+    "longer": 3,
     "gpt": 1,
 }
 RATES = (4e-3, 6.4e-2, 2.56e-1)  # Adam's, of the small GPT: lesson 10's, 16 and 64 times as high
 TOY_STEPS = 300
 STEPS = 1000
+LONGER = {"steps": 3 * STEPS, "evaluate_every": 1000, "dev_sentences": 1014}
+SMALLER = {"d_model": 64, "d_ff": 128, "encoder_layers": 2, "decoder_layers": 2}
+SMALLER_SUBWORDS = 2000
 GPT_STEPS = {"captions": 1000, "translations": 3000}
 LONGEST = 128  # tokens of a text that the GPT writes
 
@@ -209,22 +216,36 @@ def _loss(network: nn.Module, ids: torch.Tensor) -> torch.Tensor:
 
 def run_captions(kind: str, seed: int, options: argparse.Namespace) -> Row:
     """Train lesson 9's translator with other parts."""
-    corpus = multi30k_corpus("en-fr", options.data)
     recipe = RECIPES["multi30k"]
-    settings = replace(recipe.training, steps=options.steps, seed=seed)
+    training = replace(recipe.training, steps=STEPS, seed=seed)
+    return _train_captions(kind, replace(recipe, training=training), options)
+
+
+def run_longer(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train a smaller one three times as long, and look at the whole dev split."""
+    recipe = RECIPES["multi30k"]
+    sizes = recipe.sizes | SMALLER
+    training = replace(recipe.training, seed=seed, **LONGER)
+    smaller = replace(recipe, training=training, sizes=sizes, subwords=SMALLER_SUBWORDS)
+    return _train_captions(kind, smaller, options)
+
+
+def _train_captions(kind: str, recipe: Recipe, options: argparse.Namespace) -> Row:
+    corpus = multi30k_corpus("en-fr", options.data)
     sizes = recipe.sizes | {"norm_first": kind != "norm after the sum"}
     pairs = corpus.without_long(recipe.most_words).split("train")
-    choices = {"subwords": recipe.subwords, "seed": seed}
+    choices = {"subwords": recipe.subwords, "seed": recipe.training.seed}
     translator = Translator.from_pairs(pairs, ("en", "fr"), **choices, **sizes)
-    torch.manual_seed(seed)  # for the parts that are exchanged
+    torch.manual_seed(recipe.training.seed)  # for the parts that are exchanged
     for change in CAPTIONS[kind]:
         change(translator.model)
-    history = Trainer(translator, pairs, corpus.split("dev"), settings).train()
+    history = Trainer(translator, pairs, corpus.split("dev"), recipe.training).train()
     return {
         "weights": sum(weight.numel() for weight in translator.model.parameters()),
         "dev_loss": min(row["dev_loss"] for row in history),
+        "dev_bleu": history[-1]["dev_bleu"],
         "test": evaluate(translator, corpus.split("test")),
-        "settings": asdict(settings) | sizes,
+        "settings": asdict(recipe.training) | sizes | choices,
     }
 
 
@@ -303,6 +324,7 @@ WHATS: dict[str, tuple[list[str], Callable[[str, int, argparse.Namespace], Row]]
     "steady": (["usual", "QK-norm"], run_steady),
     "experts": (["one network", "experts", "experts, balanced"], run_experts),
     "captions": ([*CAPTIONS], run_captions),
+    "longer": (["as in lesson 9", "rotary", "all that Llama has"], run_longer),
     "gpt": (["GPT"], run_gpt),
 }
 
@@ -312,7 +334,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=[*WHATS])
     parser.add_argument("--seeds", type=int, help="how many; by default as many as are recorded")
-    parser.add_argument("--steps", type=int, default=STEPS, help="of captions")
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     options = parser.parse_args()
     torch.set_num_threads(1)
