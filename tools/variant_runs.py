@@ -2,12 +2,17 @@
 
     python -m tools.variant_runs positions
     python -m tools.variant_runs recall
+    python -m tools.variant_runs corrections
+    python -m tools.variant_runs steady
+    python -m tools.variant_runs experts
     python -m tools.variant_runs captions --data FOLDER
+    python -m tools.variant_runs longer --data FOLDER
     python -m tools.variant_runs gpt --data FOLDER
 
 Each kind and seed is written to ``results/variants-WHAT.json`` when it is done and is not run
-again, so what was stopped goes on where it was. Positions and recall take seconds a run, captions
-three minutes (all kinds with three seeds: an hour and a quarter), and gpt more than half an hour.
+again, so what was stopped goes on where it was. The first five take seconds a run, captions
+three minutes (all kinds with three seeds: an hour and a quarter), longer as many, and gpt
+more than half an hour.
 """
 
 import argparse
@@ -35,20 +40,37 @@ from transformer_course.translation import (
     SubwordTokenizer,
     Trainer,
     Translator,
+    Vocabulary,
     evaluate,
     learn_subwords,
     multi30k_corpus,
     pad_rows,
     scores,
+    toy_corpus,
 )
 from transformer_course.translation.checkpoints import read_json, write_json
+from transformer_course.translation.training.recipe import Recipe
 from transformer_course.translation.training.recorded_runs import RESULTS
 from transformer_course.translation.training.runs import environment
 
 LENGTHS = (8, 16, 24, 28, 32, 40, 48, 64)
 PAIRS = (2, 4, 8, 16, 32)
-SEEDS = {"positions": 20, "recall": 20, "captions": 3, "gpt": 1}
+SEEDS = {
+    "positions": 5,
+    "recall": 5,
+    "corrections": 5,
+    "steady": 3,
+    "experts": 3,
+    "captions": 3,
+    "longer": 3,
+    "gpt": 1,
+}
+RATES = (4e-3, 6.4e-2, 2.56e-1)  # Adam's, of the small GPT: lesson 10's, 16 and 64 times as high
+TOY_STEPS = 300
 STEPS = 1000
+LONGER = {"steps": 3 * STEPS, "evaluate_every": 1000, "dev_sentences": 1014}
+SMALLER = {"d_model": 64, "d_ff": 128, "encoder_layers": 2, "decoder_layers": 2}
+SMALLER_SUBWORDS = 2000
 GPT_STEPS = {"captions": 1000, "translations": 3000}
 LONGEST = 128  # tokens of a text that the GPT writes
 
@@ -111,24 +133,119 @@ def run_recall(kind: str, seed: int, options: argparse.Namespace) -> Row:
     return {"right": {n: tasks.share_right(network, tasks.draw_recall, n, 1000) for n in PAIRS}}
 
 
+def run_corrections(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Do the same where each name comes with two numbers."""
+    network = tasks.corrections(kind, seed)
+    right = {n: tasks.share_right(network, tasks.draw_corrections, n, 1000) for n in PAIRS}
+    return {"right": right}
+
+
+def run_steady(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train lesson 10's small GPT at several learning rates."""
+    losses = {}
+    for rate in RATES:
+        network, texts, dev = _toy_gpt(seed)
+        if kind == "QK-norm":
+            v.look_up_by(network, lambda attention: v.NormedAttention(d_k=16))
+        _train_toy_gpt(network, texts, seed, rate)
+        losses[str(rate)] = _loss(network.eval(), dev).item()
+    return {"loss": losses}
+
+
+def run_experts(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train it with eight experts in each layer, two for each token."""
+    network, texts, dev = _toy_gpt(seed)
+    made = []
+
+    def make(part: FeedForward) -> nn.Module:
+        d_model, d_ff = part.expand.in_features, part.expand.out_features
+        made.append(v.Experts(d_model, 8, 2, lambda: v.SwiGLU(d_model, d_ff // 2)))
+        return made[-1]
+
+    if kind != "one network":
+        v.replace_parts(network, FeedForward, make)
+    weight = 0.01 if kind == "experts, balanced" else 0.0
+    _train_toy_gpt(
+        network, texts, seed, RATES[0], lambda: weight * sum(part.imbalance for part in made)
+    )
+    loss = _loss(network.eval(), dev).item()
+    held = sum(weight.numel() for weight in network.parameters())
+    idle = sum(held - used for held, used in (part.weights_held_and_used() for part in made))
+    loads = [sorted(part.load.tolist(), reverse=True) for part in made]
+    return {"loss": loss, "held": held, "used": held - idle, "loads": loads}
+
+
+def _toy_gpt(seed: int) -> tuple[nn.Module, list[list[int]], torch.Tensor]:
+    """Return lesson 10's small GPT, and the English sentences of the toy language as ids."""
+    corpus = toy_corpus()
+    sentences = {
+        name: [pair.source.split() for pair in corpus.split(name)] for name in ("train", "dev")
+    }
+    vocabulary = Vocabulary.from_sentences(sentences["train"])
+    texts, dev = (
+        [[BOS, *vocabulary.encode(words), EOS] for words in sentences[name]]
+        for name in ("train", "dev")
+    )
+    torch.manual_seed(seed)
+    return v.DecoderOnly(len(vocabulary), max_len=48), texts, pad_rows(dev[:500], PAD)
+
+
+def _train_toy_gpt(
+    network: nn.Module,
+    texts: list[list[int]],
+    seed: int,
+    rate: float,
+    more_loss: Callable[[], Any] = lambda: 0,
+) -> None:
+    optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98))
+    chance = random.Random(seed)
+    for step in range(TOY_STEPS):
+        now = rate * min(1, (step + 1) / 60, 2 * (1 - step / TOY_STEPS))
+        optimizer.param_groups[0]["lr"] = now
+        loss = _loss(network, pad_rows(chance.sample(texts, 64), PAD)) + more_loss()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def _loss(network: nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """Return the cross-entropy of the next tokens, in nats."""
+    logits = network(ids[:, :-1]).flatten(0, 1)
+    return F.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=PAD)
+
+
 def run_captions(kind: str, seed: int, options: argparse.Namespace) -> Row:
     """Train lesson 9's translator with other parts."""
-    corpus = multi30k_corpus("en-fr", options.data)
     recipe = RECIPES["multi30k"]
-    settings = replace(recipe.training, steps=options.steps, seed=seed)
+    training = replace(recipe.training, steps=STEPS, seed=seed)
+    return _train_captions(kind, replace(recipe, training=training), options)
+
+
+def run_longer(kind: str, seed: int, options: argparse.Namespace) -> Row:
+    """Train a smaller one three times as long, and look at the whole dev split."""
+    recipe = RECIPES["multi30k"]
+    sizes = recipe.sizes | SMALLER
+    training = replace(recipe.training, seed=seed, **LONGER)
+    smaller = replace(recipe, training=training, sizes=sizes, subwords=SMALLER_SUBWORDS)
+    return _train_captions(kind, smaller, options)
+
+
+def _train_captions(kind: str, recipe: Recipe, options: argparse.Namespace) -> Row:
+    corpus = multi30k_corpus("en-fr", options.data)
     sizes = recipe.sizes | {"norm_first": kind != "norm after the sum"}
     pairs = corpus.without_long(recipe.most_words).split("train")
-    choices = {"subwords": recipe.subwords, "seed": seed}
+    choices = {"subwords": recipe.subwords, "seed": recipe.training.seed}
     translator = Translator.from_pairs(pairs, ("en", "fr"), **choices, **sizes)
-    torch.manual_seed(seed)  # for the parts that are exchanged
+    torch.manual_seed(recipe.training.seed)  # for the parts that are exchanged
     for change in CAPTIONS[kind]:
         change(translator.model)
-    history = Trainer(translator, pairs, corpus.split("dev"), settings).train()
+    history = Trainer(translator, pairs, corpus.split("dev"), recipe.training).train()
     return {
         "weights": sum(weight.numel() for weight in translator.model.parameters()),
         "dev_loss": min(row["dev_loss"] for row in history),
+        "dev_bleu": history[-1]["dev_bleu"],
         "test": evaluate(translator, corpus.split("test")),
-        "settings": asdict(settings) | sizes,
+        "settings": asdict(recipe.training) | sizes | choices,
     }
 
 
@@ -165,8 +282,7 @@ def _train_gpt(network: nn.Module, tokenizer: SubwordTokenizer, lines: list[str]
         rate = 2e-3 * min(1, (step + 1) / 100, 1.1 * (1 - step / steps))
         optimizer.param_groups[0]["lr"] = rate
         ids = pad_rows(chance.sample(texts, 64), PAD)
-        logits = network(ids[:, :-1]).flatten(0, 1)
-        loss = F.cross_entropy(logits, ids[:, 1:].flatten(), ignore_index=PAD)
+        loss = _loss(network, ids)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -204,7 +320,11 @@ def _translate(network: nn.Module, tokenizer: SubwordTokenizer, sentences: list[
 WHATS: dict[str, tuple[list[str], Callable[[str, int, argparse.Namespace], Row]]] = {
     "positions": ([*tasks.POSITIONS], run_positions),
     "recall": ([*tasks.RECALLS], run_recall),
+    "corrections": ([*tasks.CORRECTIONS], run_corrections),
+    "steady": (["usual", "QK-norm"], run_steady),
+    "experts": (["one network", "experts", "experts, balanced"], run_experts),
     "captions": ([*CAPTIONS], run_captions),
+    "longer": (["as in lesson 9", "rotary", "all that Llama has"], run_longer),
     "gpt": (["GPT"], run_gpt),
 }
 
@@ -213,10 +333,7 @@ def main() -> None:
     """Run what is not in the file yet, seed by seed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=[*WHATS])
-    parser.add_argument(
-        "--seeds", type=int, help="how many; by default 20, of captions 3, of gpt 1"
-    )
-    parser.add_argument("--steps", type=int, default=STEPS, help="of captions")
+    parser.add_argument("--seeds", type=int, help="how many; by default as many as are recorded")
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     options = parser.parse_args()
     torch.set_num_threads(1)

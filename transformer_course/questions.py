@@ -113,8 +113,8 @@ def _real_translation() -> dict[int, float]:
 
 def _variants() -> dict[int, float]:
     return {
-        1: 2 * 16 + 1,
-        3: variants.alibi_slopes(4)[1].item(),
+        1: variants.rotary_frequencies(4)[1].item(),
+        3: 4 / 64,
         5: variants.rms_norm(torch.tensor([6.0, 8.0]), torch.ones(2))[0].item(),
         6: 2 * 3072 // 3,
         7: 10 * (100 - 1),

@@ -56,10 +56,24 @@ def test_each_kind_of_position_looks_back_only(kind):
     assert torch.allclose(before[:, : 20 - tasks.BACK], after[:, : 20 - tasks.BACK], atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", tasks.RECALLS)
+def test_the_later_of_two_numbers_is_right():
+    torch.manual_seed(0)
+    (names, numbers), answers = tasks.draw_corrections(50, 12)
+    assert names.shape == numbers.shape == (50, 13)
+    for row in range(50):
+        assert len(set(names[row, :-1].tolist())) == 6
+        places = (names[row, :-1] == names[row, -1]).nonzero().flatten()
+        assert len(places) == 2 and answers[row, 0] == numbers[row, places[1]]
+
+
+ORDERLESS = {kind: made for kind, (made, _) in (tasks.RECALLS | tasks.CORRECTIONS).items()}
+del ORDERLESS["delta rule"]
+
+
+@pytest.mark.parametrize("kind", ORDERLESS)
 def test_recall_does_not_depend_on_the_order_of_the_pairs(kind):
     torch.manual_seed(0)
-    network = tasks.Recall(kind)
+    network = tasks.Recall(ORDERLESS[kind])
     (names, numbers), _ = tasks.draw_recall(3, 6)
     order = [4, 1, 5, 0, 2, 3, 6]
     said = network(names, numbers)
@@ -72,3 +86,11 @@ def test_training_lowers_the_loss():
     network = tasks.ThreeBack("relative")
     first = tasks.train(network, tasks.draw_three_back, 8, 8, steps=1)
     assert tasks.train(network, tasks.draw_three_back, 8, 8, steps=60) < first - 0.3
+
+
+@pytest.mark.parametrize("features", tasks.KEY_FEATURES)
+def test_the_numbers_of_a_state_are_counted(features):
+    made, _ = tasks.RECALLS[f"linear, {tasks.WIDTH * features:,} numbers"]
+    key, value = made().keys_and_values(torch.zeros(1, 5, tasks.WIDTH))
+    state = key.transpose(-2, -1) @ value
+    assert state.numel() == tasks.WIDTH * features

@@ -1,6 +1,7 @@
 """The variants are what their papers define."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from transformer_course.model import (
     causal_mask,
     fused_attention,
     scaled_dot_product_attention,
+    split_heads,
 )
 from transformer_course.model import variants as v
 
@@ -166,6 +168,18 @@ def test_rotated_dot_products_are_the_same_at_every_place():
     torch.testing.assert_close(near, far, rtol=0, atol=1e-12)
 
 
+def test_a_larger_base_slows_all_pairs_but_the_first():
+    slow = 500_000 ** (-torch.arange(0, 8, 2).double() / 8)
+    torch.testing.assert_close(v.rotary_frequencies(8, base=500_000), slow)
+    x = noise(1, 8)
+    turned, usual = v.rotate(x, 3, base=500_000), v.rotate(x, 3)
+    torch.testing.assert_close(turned[:, :2], usual[:, :2])
+    assert (turned[:, 2:] - usual[:, 2:]).abs().min() > 1e-3
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    expected = torch.view_as_real(pairs * torch.polar(torch.ones(4).double(), 3 * slow))
+    torch.testing.assert_close(turned, expected.flatten(-2))
+
+
 def test_odd_heads_cannot_be_rotated():
     with pytest.raises(ValueError, match="even number"):
         v.rotate(noise(2, 5))
@@ -284,18 +298,10 @@ def test_no_bias_is_left():
 # Attention that costs less
 
 
-def test_window_and_stride_say_who_may_look_where():
-    window, strided = v.sliding_window_mask(6, 2), v.strided_mask(6, 2)
+def test_a_window_says_who_may_look_where():
+    window = v.sliding_window_mask(6, 2)
     assert window.int().tolist()[4] == [0, 0, 0, 1, 1, 0]
-    assert strided.int().tolist()[5] == [0, 1, 0, 1, 0, 1]
     assert window.sum() == 2 * 6 - 1
-
-
-@pytest.mark.parametrize("stride", [2, 3, 5])
-def test_two_sparse_layers_reach_every_earlier_position(stride):
-    window, strided = v.sliding_window_mask(17, stride), v.strided_mask(17, stride)
-    reached = (strided.int() @ window.int()) > 0
-    assert torch.equal(reached, causal_mask(17))
 
 
 @pytest.mark.parametrize(("layers", "window"), [(1, 3), (2, 3), (4, 5)])
@@ -375,6 +381,181 @@ def test_cache_of_published_models():
     """Llama 2 7B and Llama 3 8B, in 16 bits."""
     assert v.cache_bytes_per_token(layers=32, groups=32, d_k=128) == 524_288
     assert v.cache_bytes_per_token(layers=32, groups=8, d_k=128) == 131_072
+
+
+def test_latents_hold_all_that_keys_and_values_need():
+    attention = v.LatentAttention(24, HEADS, rank=5).double()
+    x = noise(2, 6, 24)
+    latent = attention.compress(x)
+    key, value = attention.keys_and_values(x)
+    assert key.shape == value.shape == (2, HEADS, 6, D_K)
+    torch.testing.assert_close(key, split_heads(attention.key_projection(latent), HEADS))
+    usual = attention(x, x, causal_mask(6))
+    torch.testing.assert_close(attention.look_up_latents(x, latent, causal_mask(6)), usual)
+    kept = latent.numel() * latent.element_size()
+    assert kept == 2 * 6 * v.latent_bytes_per_token(1, rank=5, rotary=0, bytes_of_one=8)
+
+
+def test_latents_of_deepseek_v3_need_a_fifty_seventh():
+    ours = v.latent_bytes_per_token(layers=61, rank=512, rotary=64)
+    assert ours == 70_272
+    assert v.cache_bytes_per_token(layers=61, groups=128, d_k=128) / ours == pytest.approx(
+        56.9, 0.01
+    )
+
+
+def test_windows_between_whole_layers_keep_fewer_tokens():
+    assert v.cached_tokens(100, layers=12, window=10, every=6) == 2 * 100 + 10 * 10
+    assert v.cached_tokens(7, layers=12, window=10, every=6) == 12 * 7
+    assert v.cached_tokens(100, layers=12, window=10, every=1) == 12 * 100
+
+
+# The delta rule
+
+
+def delta_inputs(tokens=7):
+    query, key = (nn.functional.normalize(noise(2, tokens, 4, seed=s), dim=-1) for s in (1, 2))
+    value = noise(2, tokens, 3, seed=3)
+    keep, rate = (noise(2, tokens, seed=seed).sigmoid() for seed in (4, 5))
+    return query, key, value, keep, rate
+
+
+def read(*given):
+    state, outputs = torch.zeros(2, 4, 3, dtype=torch.float64), []
+    for token in range(given[0].shape[1]):
+        output, state = v.delta_rule_step(*(x[:, token] for x in given), state)
+        outputs.append(output)
+    return torch.stack(outputs, dim=1), state
+
+
+def test_the_state_is_multiplied_by_a_matrix_and_takes_a_product_in():
+    """Equation 10 of Yang et al. (2024), transposed, written out."""
+    query, key, value, keep, rate = delta_inputs()
+    state = torch.zeros(2, 4, 3, dtype=torch.float64)
+    for t in range(7):
+        for row in range(2):
+            k, b = key[row, t], rate[row, t]
+            forget = keep[row, t] * (torch.eye(4) - b * torch.outer(k, k))
+            state[row] = forget @ state[row] + b * torch.outer(k, value[row, t])
+    torch.testing.assert_close(read(query, key, value, keep, rate)[1], state)
+
+
+def test_with_a_rate_of_one_the_key_finds_its_newest_value():
+    _, key, value, keep, rate = delta_inputs()
+    key = key[:, :1].expand_as(key)
+    outputs, _ = read(key, key, value, keep, torch.ones_like(rate))
+    torch.testing.assert_close(outputs, value)
+
+
+def test_the_delta_rule_is_that_of_qwen():
+    qwen = pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
+    query, key, value, keep, rate = delta_inputs()
+    one_head = [x[:, :, None] for x in (query * 4**0.5, key, value, keep.log(), rate)]
+    theirs, state = qwen.torch_recurrent_gated_delta_rule(*one_head, output_final_state=True)
+    ours, our_state = read(query, key, value, keep, rate)
+    torch.testing.assert_close(ours.float(), theirs[:, :, 0].float(), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(our_state.float(), state[:, 0].float(), rtol=1e-4, atol=1e-5)
+
+
+def test_delta_attention_looks_back_only_and_keeps_as_much_as_its_keys_say():
+    torch.manual_seed(0)
+    attention = v.DeltaAttention(24, HEADS, key_features=3).double()
+    x = noise(2, 6, 24)
+    changed = x.clone()
+    changed[:, 4] += 1
+    before, after = attention(x, x), attention(changed, changed)
+    assert before.shape == x.shape
+    torch.testing.assert_close(before[:, :4], after[:, :4])
+    assert (before[:, 4:] - after[:, 4:]).abs().amax(dim=(0, 2)).min() > 1e-4
+    assert attention.queries(x).shape == (2, HEADS, 6, 3)
+
+
+# Scores
+
+
+def test_normed_queries_and_keys_may_be_as_long_as_they_like():
+    attend = v.NormedAttention(D_K).double()
+    query, key, value = (noise(2, HEADS, 7, D_K, seed=seed) for seed in range(3))
+    usual = attend(query, key, value, None)
+    longer = attend(100 * query, 10 * key, value, None)
+    torch.testing.assert_close(longer, usual, atol=1e-4, rtol=0)
+    expected = fused_attention(*(v.rms_norm(x, torch.ones(D_K)) for x in (query, key)), value)
+    torch.testing.assert_close(usual, expected)
+
+
+def test_a_sink_is_one_more_score_in_the_denominator():
+    attend = v.SinkAttention(HEADS).double()
+    randomise(attend)
+    query, key = noise(2, HEADS, 6, D_K, seed=1), noise(2, HEADS, 6, D_K, seed=2)
+    shares = (query @ key.transpose(-2, -1) / math.sqrt(D_K)).masked_fill(
+        ~causal_mask(6), -math.inf
+    )
+    shares = shares.exp()
+    sink = attend.sink.exp()[:, None, None]
+    weights = weights_of(attend, query, key, causal_mask(6))
+    torch.testing.assert_close(weights, shares / (shares.sum(-1, keepdim=True) + sink))
+
+
+def test_the_sink_is_that_of_gpt_oss():
+    gpt_oss = pytest.importorskip("transformers.models.gpt_oss.modeling_gpt_oss")
+    attend = v.SinkAttention(HEADS).double()
+    randomise(attend)
+    query, key, value = (noise(2, HEADS, 7, D_K, seed=seed) for seed in range(3))
+    theirs = SimpleNamespace(num_key_value_groups=1, sinks=attend.sink, training=False)
+    output, _ = gpt_oss.eager_attention_forward(theirs, query, key, value, None, D_K**-0.5)
+    torch.testing.assert_close(attend(query, key, value), output.transpose(1, 2))
+
+
+# Experts
+
+
+def test_a_token_goes_to_the_experts_with_the_highest_scores():
+    weights, load = v.route(torch.tensor([[1.0, 3, 2, 0], [0, 1, 3, 2]]), active=2)
+    first = torch.tensor([3.0, 2]).softmax(0)
+    torch.testing.assert_close(weights[0], torch.tensor([0, first[0], first[1], 0]))
+    torch.testing.assert_close(load, torch.tensor([0, 0.25, 0.5, 0.25]))
+
+
+def test_the_router_is_that_of_gpt_oss():
+    gpt_oss = pytest.importorskip("transformers.models.gpt_oss.modeling_gpt_oss")
+    config = SimpleNamespace(num_experts_per_tok=3, num_local_experts=8, hidden_size=5)
+    router = gpt_oss.GptOssTopKRouter(config)
+    randomise(router)
+    logits, scores, chosen = router(noise(20, 5).float())
+    weights, load = v.route(logits, active=3)
+    torch.testing.assert_close(weights.gather(1, chosen), scores)
+    torch.testing.assert_close(load, chosen.flatten().bincount(minlength=8) / 60)
+
+
+def experts(active=2):
+    torch.manual_seed(0)
+    return v.Experts(6, 4, active, lambda: v.SwiGLU(6, 12)).double()
+
+
+def test_experts_add_up_what_the_chosen_networks_say():
+    mixed, x = experts(), noise(2, 5, 6)
+    weights, _ = v.route(mixed.router(x).flatten(0, 1), 2)
+    said = torch.stack([expert(x) for expert in mixed.experts], dim=-1)
+    expected = (said * weights.view(2, 5, 1, 4)).sum(-1)
+    torch.testing.assert_close(mixed(x), expected)
+
+
+def test_few_of_the_weights_that_are_held_are_used():
+    one = sum(weight.numel() for weight in v.SwiGLU(6, 12).parameters())
+    assert experts().weights_held_and_used() == (4 * one + 24, 2 * one + 24)
+    assert sum(weight.numel() for weight in experts().parameters()) == 4 * one + 24
+
+
+def test_imbalance_is_one_where_all_are_used_alike_and_grows_with_preference():
+    mixed, x = experts(active=4), noise(2, 5, 6)
+    mixed(x)
+    assert mixed.imbalance.item() == pytest.approx(1)
+    mixed = experts(active=1)
+    nn.init.zeros_(mixed.router.weight)
+    mixed.router.weight.data[0] = 30 * x[0, 0]
+    mixed(x[:1, :1])
+    assert mixed.imbalance.item() == pytest.approx(4, abs=0.01)
+    assert mixed.load.tolist() == [1, 0, 0, 0]
 
 
 # A decoder alone

@@ -61,3 +61,18 @@ def test_translators_with_other_parts_translate_and_are_of_about_the_same_size(k
     )
     assert (FeedForward in kinds) == (kind not in ("GELU", "SwiGLU", "all that Llama has"))
     assert len(translator.translate([pair.source for pair in PAIRS])) == len(PAIRS)
+
+
+def test_the_small_gpt_is_trained_alike_but_for_what_is_compared(monkeypatch):
+    monkeypatch.setattr(variant_runs, "TOY_STEPS", 2)
+    monkeypatch.setattr(variant_runs, "RATES", (1e-3,))
+    kinds, run = variant_runs.WHATS["steady"]
+    first, second = (run(kind, 0, None)["loss"]["0.001"] for kind in kinds)
+    assert first != second
+    kinds, run = variant_runs.WHATS["experts"]
+    one, free, balanced = (run(kind, 0, None) for kind in kinds)
+    assert one["loss"] == pytest.approx(first)  # the same network, seed and rate
+    assert one["held"] == one["used"] and free["held"] > 2 * free["used"]
+    assert free["used"] == pytest.approx(one["used"], rel=0.01)
+    assert free["held"] == balanced["held"] and free["loss"] != balanced["loss"]
+    assert all(sum(load) == pytest.approx(1) for load in balanced["loads"])

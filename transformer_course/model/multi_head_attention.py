@@ -75,7 +75,7 @@ class MultiHeadAttention(nn.Module):
 
     def keys_and_values(
         self, memory: Float[Tensor, "batch key d_model"]
-    ) -> tuple[Float[Tensor, "batch heads key d_k"], Float[Tensor, "batch heads key d_k"]]:
+    ) -> tuple[Float[Tensor, "batch heads key d_k"], Float[Tensor, "batch heads key d_v"]]:
         """Return what each position of ``memory`` offers to a look-up, split into heads."""
         key = split_heads(self.key_projection(memory), self.heads)
         value = split_heads(self.value_projection(memory), self.heads)
@@ -85,7 +85,7 @@ class MultiHeadAttention(nn.Module):
         self,
         query: Float[Tensor, "batch query d_model"],
         key: Float[Tensor, "batch heads key d_k"],
-        value: Float[Tensor, "batch heads key d_k"],
+        value: Float[Tensor, "batch heads key d_v"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "batch query d_model"]:
         """Do the same with keys and values that are known already, as in decoding (lesson 8)."""

@@ -143,6 +143,40 @@ def linear_by_where(query, key, value, state):
     return torch.bmm(q.unsqueeze(1), memory).squeeze(1) / (q * total).sum(1, True), (memory, total)
 
 
+def route_by_threshold(logits, active):
+    lowest = logits.sort(dim=-1, descending=True).values[:, active - 1 : active]
+    chosen = logits >= lowest
+    weights = logits.masked_fill(~chosen, -math.inf).softmax(dim=-1)
+    return weights, chosen.sum(dim=0) / chosen.sum()
+
+
+def route_token_by_token(logits, active):
+    rows, counts = [], torch.zeros(logits.shape[1])
+    for row in logits:
+        order = row.argsort(descending=True)[:active]
+        all_shares = row.softmax(0)
+        kept = torch.zeros(len(row)).index_fill(0, order, 1.0)
+        counts += kept
+        rows.append(all_shares * kept / (all_shares * kept).sum())
+    return torch.stack(rows), counts / counts.sum()
+
+
+def delta_by_matrices(query, key, value, keep, rate, state):
+    """As papers write it: the state is multiplied by I - rate k k^T."""
+    outer = torch.einsum("bi,bj->bij", key, key)
+    forget = keep.view(-1, 1, 1) * (torch.eye(key.shape[1]) - rate.view(-1, 1, 1) * outer)
+    state = forget @ state + rate.view(-1, 1, 1) * torch.einsum("bk,bv->bkv", key, value)
+    return torch.einsum("bk,bkv->bv", query, state), state
+
+
+def delta_by_blending(query, key, value, keep, rate, state):
+    kept = state * keep.unsqueeze(-1).unsqueeze(-1)
+    old = (kept * key.unsqueeze(-1)).sum(1)
+    goal = torch.lerp(old, value, rate.unsqueeze(-1))
+    kept = kept + torch.bmm(key.unsqueeze(2), (goal - old).unsqueeze(1))
+    return torch.bmm(query.unsqueeze(1), kept).squeeze(1), kept
+
+
 VARIANTS = {
     "relative_bias": [bias_by_embedding, bias_by_loops],
     "rotate": [rotate_by_complex_numbers, rotate_feature_by_feature],
@@ -151,5 +185,7 @@ VARIANTS = {
     "SwiGLU": [GatedByHand, GatedByModule],
     "grouped_query_step": [grouped_by_reshape, grouped_by_expand],
     "linear_attention_step": [linear_by_einsum, linear_by_where],
+    "route": [route_by_threshold, route_token_by_token],
+    "delta_rule_step": [delta_by_matrices, delta_by_blending],
 }
 LOSE_GRADIENTS = {"SwiGLU": [WithCopiedWeights]}

@@ -1,9 +1,10 @@
 """Attention that costs less: fewer pairs, no softmax, fewer keys and values to keep.
 
-Sources: Child et al. (2019), "Generating Long Sequences with Sparse Transformers", section 4.2;
-Jiang et al. (2023), "Mistral 7B", section 2; Katharopoulos et al. (2020), "Transformers are RNNs",
-sections 3.2 and 3.3; Shazeer (2019), "Fast Transformer Decoding: One Write-Head is All You Need";
-Ainslie et al. (2023), "GQA: Training Generalized Multi-Query Transformer Models".
+Sources: Jiang et al. (2023), "Mistral 7B", section 2; Gemma Team (2025), "Gemma 3 Technical
+Report", section 2; Katharopoulos et al. (2020), "Transformers are RNNs", sections 3.2 and 3.3;
+Shazeer (2019), "Fast Transformer Decoding: One Write-Head is All You Need"; Ainslie et al. (2023),
+"GQA: Training Generalized Multi-Query Transformer Models"; DeepSeek-AI (2024), "DeepSeek-V2: A
+Strong, Economical, and Efficient Mixture-of-Experts Language Model", section 2.1.
 """
 
 import torch
@@ -12,7 +13,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer_course.model.attention import causal_mask, fused_attention
-from transformer_course.model.multi_head_attention import MultiHeadAttention, split_heads
+from transformer_course.model.multi_head_attention import (
+    MultiHeadAttention,
+    merge_heads,
+    split_heads,
+)
 from transformer_course.model.variants.positions import Mask, offsets
 
 
@@ -21,12 +26,14 @@ def sliding_window_mask(length: int, window: int) -> Bool[Tensor, "length length
     return causal_mask(length) & (offsets(length, length) > -window)
 
 
-def strided_mask(length: int, stride: int) -> Bool[Tensor, "length length"]:
-    """Allow each position to attend to itself and to every ``stride``-th one before it.
+def cached_tokens(length: int, layers: int, window: int, every: int) -> int:
+    """Return how many tokens the caches of all layers hold together after ``length`` tokens.
 
-    After a layer with a sliding window of ``stride``, this reaches every earlier position.
+    Each ``every``-th layer sees everything, the others the last ``window`` tokens: Gemma 3 has five
+    of these to one of those.
     """
-    return causal_mask(length) & (offsets(length, length) % stride == 0)
+    whole = layers // every
+    return whole * length + (layers - whole) * min(length, window)
 
 
 def positive_features(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
@@ -139,6 +146,58 @@ class GroupedQueryAttention(MultiHeadAttention):
         return key, value
 
 
+class LatentAttention(MultiHeadAttention):
+    """Keys and values of all heads are made from one short vector, and only that is kept.
+
+    This is multi-head latent attention without positions. (DeepSeek's heads have a few more
+    features, which carry rotary positions; their keys are kept as they are, one for all heads.)
+
+    Parameters
+    ----------
+    d_model, heads
+        As in :class:`MultiHeadAttention`.
+    rank
+        Width of the short vector.
+    """
+
+    def __init__(self, d_model: int, heads: int, rank: int) -> None:
+        super().__init__(d_model, heads)
+        self.compress = nn.Linear(d_model, rank, bias=False)
+        self.key_projection = nn.Linear(rank, d_model, bias=False)
+        self.value_projection = nn.Linear(rank, d_model, bias=False)
+
+    def keys_and_values(
+        self, memory: Float[Tensor, "batch key d_model"]
+    ) -> tuple[Float[Tensor, "batch heads key d_k"], Float[Tensor, "batch heads key d_k"]]:
+        """Compress, then unfold."""
+        return super().keys_and_values(self.compress(memory))
+
+    def look_up_latents(
+        self,
+        query: Float[Tensor, "batch query d_model"],
+        latent: Float[Tensor, "batch key rank"],
+        mask: Mask = None,
+    ) -> Float[Tensor, "batch query d_model"]:
+        """Attend to the short vectors themselves, as to one key and value that all heads share.
+
+        A key is ``unfold @ latent``, so its product with a query is the latent's product with
+        ``unfold.T @ query``; in the same way values are unfolded after they were blended.
+        """
+        unfold_key, unfold_value = (
+            part.weight.unflatten(0, (self.heads, -1))  # (heads, d_k, rank)
+            for part in (self.key_projection, self.value_projection)
+        )
+        q = self.queries(query)
+        q = q @ unfold_key * (unfold_key.shape[2] / q.shape[3]) ** 0.5  # it divides by sqrt(rank)
+        gathered = grouped_query_attention(q, latent[:, None], latent[:, None], mask)
+        return self.output_projection(merge_heads(gathered @ unfold_value.transpose(1, 2)))
+
+
 def cache_bytes_per_token(layers: int, groups: int, d_k: int, bytes_of_one: int = 2) -> int:
     """Return how many bytes a decoder's cache keeps of each token: keys and values."""
     return 2 * layers * groups * d_k * bytes_of_one
+
+
+def latent_bytes_per_token(layers: int, rank: int, rotary: int, bytes_of_one: int = 2) -> int:
+    """Return the same for compressed keys: a short vector, and the features with positions."""
+    return layers * (rank + rotary) * bytes_of_one

@@ -148,10 +148,17 @@ class BucketAttention(nn.Module):
         return biased_attention(query, key, value, bias, mask)
 
 
-def rotate(x: Float[Tensor, "*batch length d_k"], first: int = 0) -> Float[Tensor, "..."]:
+def rotary_frequencies(d_k: int, base: int = 10_000) -> Float[Tensor, "pairs"]:
+    """Return by how many radians each pair turns at each step: ``base ** (-2 i / d_k)``."""
+    return angular_frequencies(d_k) ** math.log(base, 10_000)
+
+
+def rotate(
+    x: Float[Tensor, "*batch length d_k"], first: int = 0, base: int = 10_000
+) -> Float[Tensor, "..."]:
     """Turn each pair of features by the angle of its position (RoFormer, equation 34).
 
-    Features ``2i`` and ``2i + 1`` turn by ``position * angular_frequencies(d_k)[i]``. The dot
+    Features ``2i`` and ``2i + 1`` turn by ``position * rotary_frequencies(d_k, base)[i]``. The dot
     product of a turned query and a turned key depends on their positions through the offset alone.
 
     Parameters
@@ -160,6 +167,8 @@ def rotate(x: Float[Tensor, "*batch length d_k"], first: int = 0) -> Float[Tenso
         Queries or keys of each head.
     first
         Position of the first vector.
+    base
+        The larger it is, the slower the slow pairs turn.
 
     Raises
     ------
@@ -167,7 +176,7 @@ def rotate(x: Float[Tensor, "*batch length d_k"], first: int = 0) -> Float[Tenso
         If ``d_k`` is odd.
     """
     position = torch.arange(first, first + x.shape[-2], dtype=torch.float64)
-    angle = position[:, None] * angular_frequencies(x.shape[-1])  # (length, pairs)
+    angle = position[:, None] * rotary_frequencies(x.shape[-1], base)  # (length, pairs)
     cos, sin = angle.cos().to(x), angle.sin().to(x)
     even, odd = x[..., 0::2], x[..., 1::2]
     return torch.stack([even * cos - odd * sin, even * sin + odd * cos], dim=-1).flatten(-2)

@@ -1,10 +1,11 @@
-"""Two tasks that show in seconds what a variant can do, and what it gives up.
+"""Three tasks that show in seconds what a variant can do, and what it gives up.
 
 Three back: at each position, name the token three places before. Nothing but the position counts,
 so trained on short texts and asked on longer ones it tells how positions carry over.
 
 Recall: read pairs of a name and a number, then a name again, and say its number. Nothing but the
-content counts, and all pairs must be kept.
+content counts, and all pairs must be kept. With corrections, each name comes with two numbers, one
+after the other, and the later one counts.
 """
 
 from collections.abc import Callable
@@ -17,13 +18,15 @@ from torch import Tensor, nn
 
 from transformer_course.model.attention import causal_mask, fused_attention
 from transformer_course.model.layers import Encoder
+from transformer_course.model.multi_head_attention import MultiHeadAttention
 from transformer_course.model.positional_encoding import (
     LearnedPositionalEncoding,
     SinusoidalPositionalEncoding,
 )
 from transformer_course.model.transformer import evaluating
 from transformer_course.model.variants.cheaper_attention import linear_attention
-from transformer_course.model.variants.parts import look_up_by
+from transformer_course.model.variants.delta_rule import DeltaAttention
+from transformer_course.model.variants.parts import look_up_by, replace_parts
 from transformer_course.model.variants.positions import (
     BucketAttention,
     RelativeAttention,
@@ -55,11 +58,34 @@ POSITIONS: dict[str, tuple[Callable[..., nn.Module] | None, Callable[[], LookUp]
     "rotary": (None, lambda: rotary_attention),
     "ALiBi": (None, lambda: alibi_attention),
 }
-# How attention looks up, and the steps of training.
-RECALLS: dict[str, tuple[LookUp, int]] = {
-    "softmax": (fused_attention, 1_000),
-    "linear": (linear_attention, 1_000),
-    "linear, 10,000 steps": (linear_attention, 10_000),
+WIDTH, HEADS = 32, 2  # of recall: the values of a head have 16 features
+KEY_FEATURES = (4, 8, 16, 32, 64)  # and its keys so many
+
+
+def _linear(key_features: int) -> MultiHeadAttention:
+    attention = MultiHeadAttention(WIDTH, HEADS)
+    attention.query_projection = nn.Linear(WIDTH, HEADS * key_features)
+    attention.key_projection = nn.Linear(WIDTH, HEADS * key_features)
+    attention.attend = linear_attention
+    return attention
+
+
+def _delta(key_features: int) -> MultiHeadAttention:
+    return DeltaAttention(WIDTH, HEADS, key_features)
+
+
+# The attention, and the steps of training; the numbers are those that the state holds.
+RECALLS: dict[str, tuple[Callable[[], MultiHeadAttention], int]] = {
+    "softmax": (lambda: MultiHeadAttention(WIDTH, HEADS), 1_000),
+    **{
+        f"linear, {WIDTH * features:,} numbers": (partial(_linear, features), 1_000)
+        for features in KEY_FEATURES
+    },
+    "linear, 512 numbers, 10,000 steps": (partial(_linear, 16), 10_000),
+}
+CORRECTIONS: dict[str, tuple[Callable[[], MultiHeadAttention], int]] = {
+    "linear": (partial(_linear, 16), 1_000),
+    "delta rule": (partial(_delta, 16), 1_000),
 }
 
 
@@ -88,16 +114,15 @@ def draw_three_back(count: int, length: int) -> tuple[tuple[Tensor, ...], Tensor
 
 
 class Recall(nn.Module):
-    """One layer without positions, with an attention of :data:`RECALLS`."""
+    """One layer without positions, with an attention of its own."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, attention: Callable[[], MultiHeadAttention]) -> None:
         super().__init__()
-        self.names = nn.Embedding(NAMES, 32)
-        self.numbers = nn.Embedding(NUMBERS + 1, 32)  # the last one asks
-        self.encoder = Encoder(1, d_model=32, heads=2, d_ff=64, dropout=0.0, norm_first=True)
-        look_up, _ = RECALLS[kind]
-        look_up_by(self.encoder, lambda attention: look_up)
-        self.output = nn.Linear(32, NUMBERS)
+        self.names = nn.Embedding(NAMES, WIDTH)
+        self.numbers = nn.Embedding(NUMBERS + 1, WIDTH)  # the last one asks
+        self.encoder = Encoder(1, WIDTH, HEADS, d_ff=64, dropout=0.0, norm_first=True)
+        replace_parts(self.encoder, MultiHeadAttention, lambda usual: attention())
+        self.output = nn.Linear(WIDTH, NUMBERS)
 
     def forward(
         self, names: Int[Tensor, "batch pairs_and_one"], numbers: Int[Tensor, "batch pairs_and_one"]
@@ -114,6 +139,18 @@ def draw_recall(count: int, pairs: int) -> tuple[tuple[Tensor, ...], Tensor]:
     blank = torch.full((count, 1), NUMBERS)
     texts = torch.cat([names, names.gather(1, asked)], 1), torch.cat([numbers, blank], 1)
     return texts, numbers.gather(1, asked)
+
+
+def draw_corrections(count: int, pairs: int) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Draw the same with half as many names, each with two numbers; the later one is right."""
+    names = torch.rand(count, NAMES).argsort(dim=1)[:, : pairs // 2].repeat(1, 2)
+    names = names.gather(1, torch.rand(names.shape).argsort(dim=1))
+    numbers = torch.randint(NUMBERS, names.shape)
+    asked = names.gather(1, torch.randint(names.shape[1], (count, 1)))
+    place = torch.arange(names.shape[1])
+    later = (place * (names == asked)).argmax(dim=1, keepdim=True)
+    blank = torch.full((count, 1), NUMBERS)
+    return (torch.cat([names, asked], 1), torch.cat([numbers, blank], 1)), numbers.gather(1, later)
 
 
 def train(network: nn.Module, draw: Draw, smallest: int, largest: int, steps: int = STEPS) -> float:
@@ -150,8 +187,18 @@ def three_back(kind: str, seed: int) -> nn.Module:
 
 def recall(kind: str, seed: int) -> nn.Module:
     """Return a network with an attention of a kind, trained on 2 to 32 pairs."""
+    return _trained_to_recall(*RECALLS[kind], draw_recall, seed)
+
+
+def corrections(kind: str, seed: int) -> nn.Module:
+    """Return a network with an attention of a kind, trained on 2 to 32 pairs with corrections."""
+    return _trained_to_recall(*CORRECTIONS[kind], draw_corrections, seed)
+
+
+def _trained_to_recall(
+    attention: Callable[[], MultiHeadAttention], steps: int, draw: Draw, seed: int
+) -> nn.Module:
     torch.manual_seed(seed)
-    network = Recall(kind)
-    _, steps = RECALLS[kind]
-    train(network, draw_recall, 2, MOST_PAIRS, steps)
+    network = Recall(attention)
+    train(network, draw, 2, MOST_PAIRS, steps)
     return network
