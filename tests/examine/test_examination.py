@@ -10,6 +10,7 @@ from torch import nn
 
 from tools.patients import course
 from tools.signatures import WAYS, patient
+from tools.sources import ROOT
 from transformer_course.examine import (
     ExaminationError,
     Subject,
@@ -253,6 +254,8 @@ def test_json_has_a_form_that_stays(faulty) -> None:
     (future,) = (each for each in facts["experiments"] if each["name"] == "future")
     assert (future["outcome"], future["fine"], future["healthy"]) == ("all", False, ["none"])
     assert {each["name"] for each in facts["experiments"]} <= EXPERIMENTS.keys()
+    page = (ROOT / "book" / "examine.md").read_text(encoding="utf-8")
+    assert all(f"`{key}`" in page for key in {*facts, *fault, *future})
 
 
 def test_healthy_subjects_pass_in_somebodys_tests() -> None:
