@@ -17,14 +17,14 @@ from pygments.lexers import PythonLexer
 from tools.sources import ROOT, read_source
 from tools.stamp import repository
 from transformer_course import plots
-from transformer_course.exercises import catalogues
+from transformer_course.exercises import attention
 from transformer_course.own.sections import sections, template
 from transformer_course.syllabus import colab_link
 
 ANSWER, WAY = "front-answer", "front-way"
 """The ids of the two figures."""
 LESSON = "02_attention"
-EXERCISE = catalogues()["attention"]["causal_mask"]
+EXERCISE = attention.causal_mask
 MASK_WITHOUT_DIAGONAL = """\
 def causal_mask(length):
     place = torch.arange(length)

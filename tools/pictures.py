@@ -7,7 +7,7 @@ Each picture holds a digest of what it was taken of, so a test sees when one has
 
 import io
 import re
-import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +19,7 @@ from PIL.PngImagePlugin import PngInfo
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tools import front_page
+from tools.chromium import MISSING, chromium
 from tools.sources import ROOT
 from transformer_course.files import atomic_write
 from transformer_course.publish import WEB, write_page
@@ -28,7 +29,6 @@ SITE = ROOT / "book" / "_build" / "html"
 IMAGES, STATIC = ROOT / "book" / "images", ROOT / "book" / "_static"
 SCHEMES = ("light", "dark")
 TAKEN_OF = "taken-of"
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # So high that no figure is scrolled below the page's head.
 README_SIZE = {"width": 1180, "height": 2400}
 PAGE_SIZE = {"width": 560, "height": 900}
@@ -55,7 +55,9 @@ def taken_of(picture: Path) -> str:
 
 def main() -> None:
     """Take all pictures, light and dark."""
-    program = next(filter(None, map(shutil.which, PROGRAMS)))
+    program = chromium()
+    if program is None:
+        sys.exit(MISSING)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         for scheme in SCHEMES:

@@ -1,7 +1,6 @@
 """A headless Chromium for the tests of what readers see, and the built book."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,7 @@ import torch
 from filelock import FileLock
 from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
 
+from tools.chromium import MISSING, chromium
 from tools.sources import ROOT
 from transformer_course.translation import RECIPES, Translator
 from transformer_course.translation.corpora.corpus import SentencePair
@@ -31,7 +31,6 @@ LOCAL_SCHEMES = {"file"} | INSIDE_A_PAGE
 PAIRS = [SentencePair("the cat sleeps", "the cat sleeps")]
 SIZES = {"d_model": 8, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "d_ff": 12}
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
     "--no-sandbox",
     "--disable-gpu",
@@ -49,14 +48,14 @@ def browser() -> Iterator[Browser]:
 
     Without one the test is skipped; with REQUIRE_BROWSER=1, as in continuous integration, it fails.
     """
-    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    program = chromium()
     if program is None:
         say = pytest.fail if os.environ.get("REQUIRE_BROWSER") == "1" else pytest.skip
-        say("No Chromium found. On Debian or Ubuntu: sudo apt install chromium")
+        say(MISSING)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=QUIET)
-        yield chromium
-        chromium.close()
+        started = playwright.chromium.launch(executable_path=program, args=QUIET)
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")
