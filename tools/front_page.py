@@ -15,7 +15,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from tools.sources import ROOT, read_source
-from tools.stamp import repository
+from tools.stamp import WHAT_IS_WRONG, repository
 from transformer_course import plots
 from transformer_course.exercises import attention
 from transformer_course.own.sections import sections, template
@@ -39,7 +39,7 @@ def begin() -> str:
     buttons = {
         "Begin with lesson 0": "../notebooks/00_start_here.html",
         "Begin in Colab": colab_link(repository(), "00_start_here"),
-        "What is wrong with my Transformer?": "examine.html",
+        WHAT_IS_WRONG: "examine.html",
     }
     links = (f'<a href="{escape(to)}">{escape(words)}</a>' for words, to in buttons.items())
     return f'<p class="begin">{" ".join(links)}</p>'
@@ -51,7 +51,8 @@ def answer_and_card() -> str:
     exec(MASK_WITHOUT_DIAGONAL, names)
     card = EXERCISE.judge(names[EXERCISE.name])
     label = f"A wrong answer, and the card that names its mistake: {', '.join(card.mistakes)}"
-    return _figure(ANSWER, label, _code(MASK_WITHOUT_DIAGONAL) + card._repr_html_())
+    caption = "<figcaption>A wrong answer to an exercise, and what the check says:</figcaption>"
+    return _figure(ANSWER, label, caption + _code(MASK_WITHOUT_DIAGONAL) + card._repr_html_())
 
 
 def way() -> str:

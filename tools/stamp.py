@@ -25,6 +25,9 @@ from tools.sources import (
 )
 from transformer_course.syllabus import LESSONS, colab_link, kaggle_link
 
+WHAT_IS_WRONG = "What is wrong with my own model?"
+"""The words that lead whoever has written a Transformer elsewhere to the page on examine."""
+
 TITLES = {
     "install": "# @title Set-up: run me",
     "setup": "# @title And what this lesson imports",
@@ -153,7 +156,7 @@ def ways_in() -> str:
         "Begin": "#start",
         "Begin in Colab": colab_link(repository(), "00_start_here"),
         "Read, and translate in your browser": f"{documentation()}/book/index.html",
-        "What is wrong with my Transformer?": "#examine-your-own-model",
+        WHAT_IS_WRONG: "#examine-your-own-model",
     }
     return " · ".join(f"**[{words}]({to})**" for words, to in links.items()) + "\n"
 

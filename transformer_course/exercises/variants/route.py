@@ -52,3 +52,10 @@ def route(logits: Tensor, active: int) -> tuple:
     weights = torch.zeros_like(logits).scatter(-1, chosen, best.softmax(dim=-1))
     load = (weights > 0).float().mean(dim=0) / active
     return weights, load
+
+
+def _only_above_the_last(logits: Tensor, active: int) -> tuple:
+    lowest = logits.topk(active, dim=-1).values[:, -1:]
+    weights = logits.masked_fill(logits <= lowest, -1e9).softmax(dim=-1)
+    chosen = (weights > 0).float()
+    return weights, chosen.sum(dim=0) / chosen.sum()
