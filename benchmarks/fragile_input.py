@@ -3,8 +3,8 @@
     python -m benchmarks.fragile_input          less than a minute
 
 The sentences and what must be left of them are in ``fragile_input.toml``. Translations are by a
-beam of five, as the other figures of the card. The toy translator reads its own test split, written
-in three ways.
+beam of five, as the other figures of the card. ``lost and marked`` counts the losses that the mark
+"not sure" points at. The toy translator reads its own test split, written in three ways.
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.results_file import write_results
 from transformer_course.translation import Translator, shipped_checkpoint, toy_corpus
+from transformer_course.translation.training.runs import doubt_in
 
 SENTENCES = Path(__file__).with_suffix(".toml")
 LANGUAGES = {"multi30k-en-fr": "french", "multi30k-en-de": "german"}
@@ -32,24 +33,33 @@ def main() -> None:
     """Translate and count; write ``results/fragile_input.json``."""
     sets = read_sets()
     results: dict[str, Any] = {
-        name: {"sentences": len(rows), "survive": {}, "translations": {}}
+        name: {"sentences": len(rows), "survive": {}, "lost and marked": {}, "translations": {}}
         for name, rows in sets.items()
     }
     for translator, language in LANGUAGES.items():
-        ours = Translator.load(shipped_checkpoint(translator))
+        folder = shipped_checkpoint(translator)
+        ours, doubt = Translator.load(folder), doubt_in(folder)
         for name, rows in sets.items():
-            said = ours.translate([row.sentence for row in rows], beam=BEAM)
+            scored = ours.translate_with_scores([row.sentence for row in rows], beam=BEAM)
+            said = [text for text, _ in scored]
             lasting = [
                 bool(row.must[language].search(s)) for row, s in zip(rows, said, strict=True)
             ]
             results[name]["survive"][translator] = sum(lasting)
+            results[name]["lost and marked"][translator] = sum(
+                score < doubt and not lasts
+                for (_, score), lasts in zip(scored, lasting, strict=True)
+            )
             results[name]["translations"][translator] = [
                 f"{'+' if lasts else '-'} {row.sentence} = {text}"
                 for row, text, lasts in zip(rows, said, lasting, strict=True)
             ]
     toy = toy_in_capitals()
     for name, found in results.items():
-        print(f"{name}: {found['survive']} of {found['sentences']}")
+        print(
+            f"{name}: {found['survive']} of {found['sentences']}, "
+            f"lost and marked {found['lost and marked']}"
+        )
     print(toy)
     write_results("fragile_input", {"beam": BEAM, "sets": results, "toy": toy})
 

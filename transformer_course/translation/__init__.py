@@ -79,6 +79,7 @@ from transformer_course.translation.training.recorded_runs import (
     own_text_runs,
     recorded_run,
 )
+from transformer_course.translation.training.runs import doubt_in
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.trainer import Trainer
@@ -125,6 +126,7 @@ __all__ = [
     "count_words",
     "cpu_loss",
     "data_folder",
+    "doubt_in",
     "drawn_test_sets",
     "evaluate",
     "exact_match",
