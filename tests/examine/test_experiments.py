@@ -478,6 +478,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "mode": {"eval": None, "train": "in_train_mode"},
     "alone": {"yes": None, "no": "stops_with_the_first"},
     "twice": {"yes": None, "no": "samples"},
+    "weights after translating": {"yes": None, "no": "average_stays"},
     "first token": {
         "the begin token": None,
         "padding": "begins_with_padding",
@@ -511,7 +512,8 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "test in train": {"hardly any": None, "many": "test_in_train"},
     "lines": {"yes": None, "no": "lines_shifted"},
     "copies": {"hardly any": None, "many": "target_is_source"},
-    "unknown words": {"few": None, "many": "test_unknown"},
+    "special ids": {"no": None, "yes": "words_with_special_ids"},
+    "unknown words": {"few": None, "many of the test": "test_unknown", "many": "text_unknown"},
     "vocabularies": {"yes": None, "no": "vocabulary_made_anew"},
 }
 ELSEWHERE = {
@@ -619,3 +621,12 @@ def test_labels_of_hugging_face_are_padding() -> None:
     patient.collate, patient.loss, patient.make_step = labelled, by_labels, steps_by_labels
     for name in ("padding", "end", "padding in the loss", "mean", "learning"):
         assert EXPERIMENTS[name].outcomes[outcome(name, patient)], name
+
+
+def test_same_ids_of_two_vocabularies_that_are_numbered_alike_are_no_copies() -> None:
+    patient = patient_with(None)
+    words = [[place % 7 + 3, place % 5 + 3, place % 11 + 3] for place in range(60)]
+    ends = [(3, 3) if place % 4 == 0 else (3, 4) for place in range(60)]
+    patient.train = [([*w, a], [*w, b]) for w, (a, b) in zip(words, ends, strict=True)]
+    with pytest.raises(NotExamined, match="the id of their translation"):
+        outcome("copies", patient)

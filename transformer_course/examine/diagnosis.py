@@ -172,7 +172,7 @@ def _fitting(teams: Iterable[Team], must: Words, words: Words) -> list[Team]:
     found = [
         team
         for team in teams
-        if not _says_it_twice(team)
+        if not (_says_it_twice(team) or _follow_from_one(team))
         and all(any(s.explains(name, word) for s in team) for name, word in must.items())
     ]
     if any(len(team) > 1 for team in found):
@@ -187,6 +187,11 @@ def _says_it_twice(team: Team) -> bool:
         one.decisive.keys() <= other.decisive.keys()
         for one, other in itertools.permutations(team, 2)
     )
+
+
+def _follow_from_one(team: Team) -> bool:
+    """Whether two are seen only by what follows: one unknown fault of a search looks like two."""
+    return len(team) > 1 and not any(each.is_root for each in team)
 
 
 def _named(teams: Sequence[Team], words: Words, wrong: Words) -> Diagnosis | None:

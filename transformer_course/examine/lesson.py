@@ -77,6 +77,8 @@ class Lesson:
         The log-probability of what their beam, a right one and a greedy search say of it.
     again
         What their search says when it is asked once more.
+    moved
+        How many weights their search has left changed.
     watched, watched_ours
         What was seen while they translated, and when the right words were fed in.
     """
@@ -94,6 +96,7 @@ class Lesson:
     ours: list[list[int]] = field(default_factory=list)
     theirs: list[list[int]] | str = ""
     again: list[list[int]] | str = ""
+    moved: int = 0
     alone: list[list[int]] | str = ""
     new_alike: bool = True
     beam: list[list[int]] | str = ""
@@ -231,8 +234,14 @@ def _translate(bench: Bench, record: Lesson) -> None:
         return
     with watching(bench) as record.watched_ours:
         bench.scores(*bench.right_batch(record.pairs)[:2])
+    weights = [*bench.network.parameters()]
+    before = [weight.detach().clone() for weight in weights]
     with watching(bench) as record.watched:
         said = _said(bench, bench.subject.translate, sources)
+    record.moved = sum(
+        not torch.allclose(*each, rtol=0, atol=0, equal_nan=True)
+        for each in zip(weights, before, strict=True)
+    )
     again = _said(bench, bench.subject.translate, sources)
     alone = [_said(bench, bench.subject.translate, [source]) for source in sources]
     errors = [each for each in alone if isinstance(each, str)]

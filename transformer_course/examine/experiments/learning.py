@@ -214,6 +214,20 @@ def twice(bench: Bench) -> Outcome:
 
 
 @_of_translate(
+    "weights after translating",
+    "Are the weights after translating those before?",
+    fine="yes",
+    wrong="no",
+)
+def weights_after_translating(bench: Bench) -> Outcome:
+    """Compare them number by number."""
+    _theirs(bench)
+    moved = bench.once(lesson).moved
+    numbers = {"weights": len([*bench.network.parameters()]), "that have changed": moved}
+    return Outcome("no" if moved else "yes", numbers)
+
+
+@_of_translate(
     "first token",
     "With which token does their search begin?",
     fine="the begin token",

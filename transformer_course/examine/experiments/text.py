@@ -12,6 +12,8 @@ FEW = 30
 """Pairs of which nothing can be said."""
 MOST = 20_000
 """Pairs that are looked at."""
+NUMBERED_ALIKE = 1 / 3
+"""Share of places with the same id, in pairs that differ, above which ids do not show copies."""
 
 
 def _of_text(name: str, question: str, fine: str, wrong: str, needs: str = "train") -> Callable:
@@ -36,6 +38,36 @@ def ids(bench: Bench) -> Outcome:
     limits = zip((*largest.values(),)[:2], largest["ids"], strict=True)
     negative = any(number < 0 for pair in pairs for side in pair for number in side)
     return Outcome("no" if negative or any(n >= size for n, size in limits) else "yes", largest)
+
+
+@_of_text(
+    "special ids",
+    "Have words of the text the id of padding, begin or end?",
+    fine="no",
+    wrong="yes",
+)
+def special_ids(bench: Bench) -> Outcome:
+    """Look for these ids where no sentence begins or ends."""
+    subject = bench.subject
+    inside = [*zip(*(map(_inside, pair) for pair in _some(bench)), strict=True)]
+    shares = {
+        f"share of the {side} with the id of {name}": _share(token in words for words in sentences)
+        for side, sentences, ids in (
+            ("sources", inside[0], {"padding": subject.source_pad}),
+            (
+                "targets",
+                inside[1],
+                {"padding": subject.pad, "begin": subject.bos, "end": subject.eos},
+            ),
+        )
+        for name, token in ids.items()
+    }
+    return Outcome("yes" if max(shares.values()) > 0.01 else "no", shares)
+
+
+def _inside(sentence: Sequence[int]) -> Sequence[int]:
+    """Return a sentence without its ends, where text that is marked already has its marks."""
+    return sentence[1:-1]
 
 
 @_of_text(
@@ -76,26 +108,36 @@ def lines(bench: Bench) -> Outcome:
     wrong="many",
 )
 def copies(bench: Bench) -> Outcome:
-    """Count the pairs whose sides are the same."""
-    share = _share(list(source) == list(target) for source, target in _some(bench))
+    """Count the pairs whose sides are the same.
+
+    Two vocabularies that are numbered alike, by how frequent a word is, give a word and its
+    translation one id: then the same ids are no copies.
+    """
+    pairs = [(list(source), list(target)) for source, target in _some(bench)]
+    others = [pair for pair in pairs if pair[0] != pair[1]]
+    if _share(a == b for pair in others for a, b in zip(*pair, strict=False)) > NUMBERED_ALIKE:
+        raise NotExamined("most words have the id of their translation")
+    share = _share(source == target for source, target in pairs)
     return Outcome("many" if share > 0.1 else "hardly any", {"share of the pairs": share})
 
 
 @_of_text(
     "unknown words",
-    "How many words of the test are unknown?",
+    "How many words of the text are unknown?",
     fine="few",
-    wrong="many",
+    wrong="many of the test | many",
     needs="train test unknown",
 )
 def unknown_words(bench: Bench) -> Outcome:
-    """Compare with the training text."""
+    """Count them in training text and test."""
     train, test = (
         _share(word == bench.subject.unknown for pair in pairs for side in pair for word in side)
         for pairs in (bench.subject.train, bench.subject.test)
     )
     numbers = {"share in the test": test, "in training": train}
-    return Outcome("many" if test > train + 0.15 else "few", numbers)
+    if test > train + 0.15:
+        return Outcome("many of the test", numbers)
+    return Outcome("many" if train > 0.1 else "few", numbers)
 
 
 @_of_text(

@@ -86,6 +86,20 @@ def heads_joined_by_view(patient: Patient) -> None:
         batch, heads, length, width = output.shape
         return output.reshape(batch, length, heads, width).transpose(1, 2)
 
+    _joined_otherwise(patient, joined)
+
+
+def heads_joined_across_sentences(patient: Patient) -> None:
+    """Join heads, where the length comes first, by a view without a permutation."""
+
+    def joined(output: Tensor) -> Tensor:
+        batch, heads, length, width = output.shape
+        return output.reshape(length, batch, heads, width).permute(1, 2, 0, 3)
+
+    _joined_otherwise(patient, joined)
+
+
+def _joined_otherwise(patient: Patient, joined: Callable[[Tensor], Tensor]) -> None:
     for kind in KINDS:
         patient.on_attention(kind, lambda right: lambda *inputs: joined(right(*inputs)))
 

@@ -1,7 +1,8 @@
 """Searches that begin, go on or end wrongly."""
 
-from collections.abc import Callable
-from contextlib import nullcontext
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
@@ -39,6 +40,21 @@ def _greedy(
 def in_train_mode(patient: Patient) -> None:
     """Translate with dropout on."""
     patient.translating = nullcontext
+
+
+def average_stays(patient: Patient) -> None:
+    """Put an average of the weights in their place before translating, and leave it there."""
+    average = [weight.detach().clone() for weight in patient.network.parameters()]
+
+    @contextmanager
+    def with_the_average() -> Iterator[None]:
+        with torch.no_grad(), right():
+            for weight, mean in zip(patient.network.parameters(), average, strict=True):
+                mean.lerp_(weight, 0.99)
+                weight.copy_(mean)
+            yield
+
+    right, patient.translating = patient.translating, with_the_average
 
 
 def first_position(patient: Patient) -> None:
@@ -166,14 +182,29 @@ def beam_of_the_least_likely(patient: Patient) -> None:
 
 def beam_of_the_shortest(patient: Patient) -> None:
     """Take the first beginning that ends, however unlikely it is."""
-    _beam(patient, lambda total, value: total + value, first_ended=True)
+    _beam(patient, lambda total, value: total + value, enough=1)
+
+
+def beam_returns_the_worst(patient: Patient) -> None:
+    """Sort what has ended the wrong way round, and take the first."""
+    _beam(patient, lambda total, value: total + value, taken=min)
+
+
+def beam_returns_the_worst_by_length(patient: Patient) -> None:
+    """Sort what has ended the wrong way round, by the mean of its tokens."""
+
+    def taken(ended: list[tuple[float, list[int]]]) -> tuple[float, list[int]]:
+        return min(ended, key=lambda each: each[0] / len(each[1]))
+
+    _beam(patient, lambda total, value: total + value, taken=taken)
 
 
 def _beam(
     patient: Patient,
     add: Callable[[float, float], float],
     width: int = 4,
-    first_ended: bool = False,
+    enough: float = math.inf,
+    taken: Callable[..., tuple[float, list[int]]] = max,
 ) -> None:
     def search(sentence: list[int]) -> list[int]:
         source = patient.source_of([sentence])
@@ -189,9 +220,9 @@ def _beam(
             grown = sorted(grown, reverse=True)[:width]
             ended += [each for each in grown if each[1][-1] == patient.eos]
             beams = [each for each in grown if each[1][-1] != patient.eos]
-            if not beams or (first_ended and ended):
+            if not beams or len(ended) >= enough:
                 break
-        return max(ended or beams)[1][1:]
+        return taken(ended or beams)[1][1:]
 
     def beam(sentences: list[list[int]]) -> list[list[int]]:
         with patient.translating():
