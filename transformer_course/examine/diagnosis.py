@@ -172,21 +172,13 @@ def _fitting(teams: Iterable[Team], must: Words, words: Words) -> list[Team]:
     found = [
         team
         for team in teams
-        if not (_says_it_twice(team) or _follow_from_one(team))
+        if not _follow_from_one(team)
         and all(any(s.explains(name, word) for s in team) for name, word in must.items())
     ]
     if any(len(team) > 1 for team in found):
         return found
     said = {team: {name for s in team for name in s.decisive if name in words} for team in found}
     return [team for team in found if not any(said[team] < said[other] for other in found)]
-
-
-def _says_it_twice(team: Team) -> bool:
-    """Whether all that decides for one of two decides for the other as well."""
-    return any(
-        one.decisive.keys() <= other.decisive.keys()
-        for one, other in itertools.permutations(team, 2)
-    )
 
 
 def _follow_from_one(team: Team) -> bool:
