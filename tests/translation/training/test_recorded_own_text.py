@@ -47,14 +47,17 @@ def test_page_on_ones_own_text_says_what_is_recorded() -> None:
         f"BLEU {low:.0f} to {high:.0f} with {RECORDED['pairs']['train']:,} pairs, German into "
         f"French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
     )
-    [few, *many] = scores_by_pairs()
+    many = [run for run in scores_by_pairs() if run["pairs"] >= 10_000]
     minutes = [run["minutes"] for run in many]
     assert (
         f"BLEU {fmean(run['bleu'] for run in many):.0f} with {many[0]['pairs']:,} pairs, English "
         f"into French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
     )
-    assert f"BLEU {few['bleu']:.0f} with {few['pairs']:,} captions" in page
-    assert f"in {few['minutes']:.0f} minutes on a busy machine" in page
+    first, second = (run for run in scores_by_pairs() if run["pairs"] < 10_000)
+    assert (
+        f"BLEU {first['bleu']:.0f} with {first['pairs']:,} captions and {second['bleu']:.0f} with "
+        f"{second['pairs']:,}, English into French, one seed each" in page
+    )
     losses = [[look["dev_loss"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]
     assert [of_run.index(min(of_run)) for of_run in losses] == [2, 2, 2]  # of six looks
     bleus = [[look["dev_bleu"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]

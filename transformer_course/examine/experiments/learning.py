@@ -104,7 +104,7 @@ def judged(said: Sequence[list[int]], pairs: Sequence[Pair]) -> Outcome:
     return Outcome("no", numbers)
 
 
-def _beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
+def beside_ours(theirs: list[list[int]], ours: list[list[int]]) -> Outcome:
     """Say how a search of theirs differs from a right one on the same weights."""
     wrong = [(t, o) for t, o in zip(theirs, ours, strict=True) if t != o]
     numbers = {"sentences that differ": len(wrong), "of": len(ours)}
@@ -165,7 +165,7 @@ def their_translation(bench: Bench) -> Outcome:
 def how_it_differs(bench: Bench) -> Outcome:
     """Compare sentence by sentence."""
     _learned(bench)
-    return _beside_ours(_theirs(bench), bench.once(lesson).ours)
+    return beside_ours(_theirs(bench), bench.once(lesson).ours)
 
 
 @_of_translate(
@@ -388,7 +388,7 @@ def beam_on_the_pairs(bench: Bench) -> Outcome:
     record = _learned(bench)
     if isinstance(record.beam, str):
         raise NotExamined(record.beam)
-    found = _beside_ours(record.beam, record.our_beam)
+    found = beside_ours(record.beam, record.our_beam)
     # A beam is no exact search: it may end when it has kept as many as it is wide.
     if found.numbers["sentences that differ"] == 1:
         return Outcome("in a single sentence", found.numbers)
