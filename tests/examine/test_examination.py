@@ -22,6 +22,8 @@ from transformer_course.examine import (
 from transformer_course.examine.experiment import EXPERIMENTS
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
+SMALL = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+"""Sizes of a model that learns soon."""
 
 
 class Echo(nn.Module):
@@ -260,9 +262,9 @@ def test_json_has_a_form_that_stays(faulty) -> None:
 
 def test_healthy_subjects_pass_in_somebodys_tests() -> None:
     torch.manual_seed(0)
-    assert_healthy(lambda: course().subject(), 600)
+    assert_healthy(lambda: course(**SMALL).subject(), 600)
     with pytest.raises(AssertionError, match="padding"):
-        broken = course()
+        broken = course(**SMALL)
         WAYS["padding_counted"](broken)
         assert_healthy(broken.subject(), 5)
 
@@ -278,7 +280,7 @@ def test_healthy_subjects_pass_in_somebodys_tests() -> None:
 )
 def test_sources_are_framed_as_the_subject_frames_them(around) -> None:
     """Some put the begin token before a source, some nothing behind it."""
-    made = course()
+    made = course(**SMALL)
 
     def collate(pairs):
         framed = [(around[0] + source + around[1], target) for source, target in pairs]
@@ -293,7 +295,7 @@ def test_sources_are_framed_as_the_subject_frames_them(around) -> None:
 
 
 def test_two_faults_may_be_one_that_is_unknown() -> None:
-    made = course()
+    made = course(**SMALL)
     for way in ("no_causal_mask", "gradients_left"):
         WAYS[way](made)
     found = examine(made.subject(), 120)
