@@ -9,6 +9,7 @@ beam of five, as the other figures of the card. ``lost and marked`` counts the l
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,9 +43,7 @@ def main() -> None:
         for name, rows in sets.items():
             scored = ours.translate_with_scores([row.sentence for row in rows], beam=BEAM)
             said = [text for text, _ in scored]
-            lasting = [
-                bool(row.must[language].search(s)) for row, s in zip(rows, said, strict=True)
-            ]
+            lasting = lasts_in(rows, said, language)
             results[name]["survive"][translator] = sum(lasting)
             results[name]["lost and marked"][translator] = sum(
                 score < doubt and not lasts
@@ -62,6 +61,12 @@ def main() -> None:
         )
     print(toy)
     write_results("fragile_input", {"beam": BEAM, "sets": results, "toy": toy})
+
+
+def lasts_in(rows: Sequence[Row], said: Sequence[str], language: str) -> list[bool]:
+    """Say for each sentence whether what must survive is in its translation."""
+    pairs = zip(rows, said, strict=True)
+    return [bool(row.must[language].search(text)) for row, text in pairs]
 
 
 def read_sets(path: Path = SENTENCES) -> dict[str, list[Row]]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.fragile_input import BEAM, LANGUAGES, Row, read_sets
+from benchmarks.fragile_input import BEAM, LANGUAGES, Row, lasts_in, read_sets
 from benchmarks.results_file import RESULTS, write_results
 from tools.recorded_runs import train_to_the_end
 from transformer_course.translation.checkpoints import read_json
@@ -101,7 +101,7 @@ def _row(
 
 def _survive(translator: Translator, rows: Sequence[Row], language: str) -> int:
     said = translator.translate([row.sentence for row in rows], beam=BEAM)
-    return sum(bool(r.must[language].search(s)) for r, s in zip(rows, said, strict=True))
+    return sum(lasts_in(rows, said, language))
 
 
 def changed(pairs: Sequence[SentencePair], language: str, seed: int) -> list[SentencePair]:

@@ -15,6 +15,8 @@ WIDTH, HEADS, LAYERS, HIDDEN = 32, 4, 2, 64
 VOCABULARIES = 24, 28
 PAD, BOS, EOS = 0, 1, 2
 IDS = (PAD, BOS, EOS)
+SMALL = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
+"""Choices of :func:`course` that make a patient learn soon, for tests."""
 
 
 def course(vocabularies: tuple[int, int] = VOCABULARIES, **choices: Any) -> Patient:

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from tools.patients import course
+from tools.patients import SMALL, course
 from tools.signatures import WAYS, patient
 from tools.sources import ROOT
 from transformer_course.examine import (
@@ -22,8 +22,6 @@ from transformer_course.examine import (
 from transformer_course.examine.experiment import EXPERIMENTS
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
-SMALL = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
-"""Sizes of a model that learns soon."""
 
 
 class Echo(nn.Module):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tools.patients import course
+from tools.patients import SMALL, course
 from tools.signatures import WAYS
 from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import EXPERIMENTS
@@ -528,7 +528,6 @@ ELSEWHERE = {
     },
 }
 """Outcomes that another test of this file shows."""
-SMALL = {"encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
 
 
 def outcome(name: str, patient: Patient) -> str:
