@@ -48,26 +48,21 @@ def ids(bench: Bench) -> Outcome:
 )
 def special_ids(bench: Bench) -> Outcome:
     """Look for these ids where no sentence begins or ends."""
-    subject = bench.subject
-    inside = [*zip(*(map(_inside, pair) for pair in _some(bench)), strict=True)]
+    subject, pairs = bench.subject, _some(bench)
+    sought = (
+        ("sources", 0, "padding", subject.source_pad),
+        ("targets", 1, "padding", subject.pad),
+        ("targets", 1, "begin", subject.bos),
+        ("targets", 1, "end", subject.eos),
+    )
+    # Text that is marked already has its marks at the ends of a sentence.
     shares = {
-        f"share of the {side} with the id of {name}": _share(token in words for words in sentences)
-        for side, sentences, ids in (
-            ("sources", inside[0], {"padding": subject.source_pad}),
-            (
-                "targets",
-                inside[1],
-                {"padding": subject.pad, "begin": subject.bos, "end": subject.eos},
-            ),
+        f"share of the {side} with the id of {name}": _share(
+            token in pair[place][1:-1] for pair in pairs
         )
-        for name, token in ids.items()
+        for side, place, name, token in sought
     }
     return Outcome("yes" if max(shares.values()) > 0.01 else "no", shares)
-
-
-def _inside(sentence: Sequence[int]) -> Sequence[int]:
-    """Return a sentence without its ends, where text that is marked already has its marks."""
-    return sentence[1:-1]
 
 
 @_of_text(
