@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F
 
 from transformer_course.model import Transformer
+from transformer_course.translation.decoding import forced
 from transformer_course.translation.decoding.forced import sequence_log_probability
 
 from ...model.small import PAD, small_model
@@ -20,6 +21,16 @@ def test_sequence_log_probability_adds_up_the_tokens_without_padding(model: Tran
         logits = model(torch.tensor([[*words, EOS]]), torch.tensor([row[:-1]]))[0]
         expected = -F.cross_entropy(logits, torch.tensor(row[1:]), reduction="sum")
         torch.testing.assert_close(total, expected.detach(), rtol=0, atol=1e-10)
+
+
+def test_few_sentences_at_once_have_the_same_probabilities(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = torch.tensor([[BOS, 5, 6, EOS]] * len(SOURCE))
+    together = sequence_log_probability(model, SOURCE, target[:, :-1], target[:, 1:])
+    monkeypatch.setattr(forced, "SCORES_AT_ONCE", 1)
+    alone = sequence_log_probability(model, SOURCE, target[:, :-1], target[:, 1:])
+    torch.testing.assert_close(alone, together, rtol=0, atol=1e-10)
 
 
 def test_targets_of_different_shapes_are_refused(unchecked_signatures: None) -> None:

@@ -1,8 +1,11 @@
 """Lines and advice while a training goes on."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from transformer_course.translation.training.progress import advice, line, verdict
+from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.training.progress import advice, line, reporting, verdict
 from transformer_course.translation.training.recorded_runs import own_text_runs, recorded_run
 
 VOCABULARY = 1000  # ln V = 6.91
@@ -59,3 +62,22 @@ def test_no_recorded_training_ended_too_early() -> None:
         curves += [recorded_run(pair, recipe)["curve"] for recipe in ("short", "long")]
     assert len(curves) == 10
     assert [verdict(curve) for curve in curves] == [""] * 10
+
+
+@pytest.mark.parametrize(("step", "advised"), [(1, False), (100, True)])
+def test_advice_waits_until_a_right_training_would_have_learned_something(
+    step: int, advised: bool, unchecked_signatures: None
+) -> None:
+    pairs = [SentencePair("a dog", "un chien"), SentencePair("a cat", "un chat")]
+    trainer = SimpleNamespace(
+        dev=SimpleNamespace(pairs=pairs),
+        settings=SimpleNamespace(minutes=None, steps=step, warmup=0.1),
+        translator=SimpleNamespace(translate=lambda sentences: [""] * len(sentences)),
+        progress=1.0,
+        model=SimpleNamespace(config=SimpleNamespace(target_vocab=VOCABULARY)),
+    )
+    said: list[str] = []
+    reporting(trainer, said.append)([history([6.9], [6.9], [0.0])[0] | {"step": step}])
+    assert said[0].startswith(f"step {step} of {step}")
+    assert any("guessing" in words for words in said) == advised
+    assert any("translated alike" in words for words in said) == advised

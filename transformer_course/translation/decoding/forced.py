@@ -1,9 +1,12 @@
 """Forced decoding: the probability of a translation that is given."""
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_course.model import Transformer, evaluating
+
+SCORES_AT_ONCE = 2**25
 
 
 def sequence_log_probability(
@@ -32,7 +35,16 @@ def sequence_log_probability(
             f"target_in and target_out must have the same shape; got {tuple(target_in.shape)} and "
             f"{tuple(target_out.shape)}. Both come from the same call of collate."
         )
+    # The scores of a long batch over a large vocabulary would fill gigabytes.
+    rows = max(1, SCORES_AT_ONCE // (target_in.shape[1] * model.config.target_vocab))
+    batch = (ids.split(rows) for ids in (source_ids, target_in, target_out))
     with evaluating(model):
-        log_probabilities = model(source_ids, target_in).log_softmax(dim=-1)
+        return torch.cat([_sums(model, *some) for some in zip(*batch, strict=True)])
+
+
+def _sums(
+    model: Transformer, source_ids: Tensor, target_in: Tensor, target_out: Tensor
+) -> Float[Tensor, "batch"]:
+    log_probabilities = model(source_ids, target_in).log_softmax(dim=-1)
     chosen = log_probabilities.gather(-1, target_out[..., None]).squeeze(-1)
     return chosen.masked_fill(target_out == model.config.pad_id, 0.0).sum(dim=-1)

@@ -10,6 +10,8 @@ from transformer_course.translation.training.trainer import Row, Trainer
 
 EXAMPLES = 20
 """Sentences of the dev split whose translations are looked at."""
+FEWEST_STEPS = 100
+"""Steps before which even a training that is right has hardly begun."""
 GUESSING = 0.97
 """Share of ln V above which a loss is still that of guessing."""
 LONG = 5
@@ -31,7 +33,9 @@ def reporting(trainer: Trainer, say: Callable[[str], None]) -> Callable[[list[Ro
         translations = trainer.translator.translate(sources)
         said = f"{_beginning(sources[0])!r} is now {_beginning(translations[0])!r}."
         say(f"{line(history, trainer.progress, steps)}; {said}")
-        warmed_up = trainer.progress > 2 * trainer.settings.warmup
+        warmed_up = (
+            trainer.progress > 2 * trainer.settings.warmup and history[-1]["step"] >= FEWEST_STEPS
+        )
         found = advice(history, trainer.model.config.target_vocab) if warmed_up else {}
         if warmed_up and len(sources) > 1 and len({*translations}) == 1:
             found["alike"] = ALIKE
