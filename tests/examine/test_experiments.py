@@ -14,6 +14,7 @@ from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import EXPERIMENTS
 from transformer_course.examine.experiments.learning import beside_ours, judged
 from transformer_course.examine.faults.batches import to_the_right
+from transformer_course.examine.lesson import lesson
 from transformer_course.examine.patient import Patient
 from transformer_course.examine.subject import Pair
 
@@ -586,6 +587,15 @@ def test_rotary_positions_are_relative() -> None:
 
     torch.manual_seed(0)
     assert outcome("positions", modern()) == "relative"
+
+
+def test_few_steps_say_nothing_of_a_loss_that_has_hardly_fallen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transformer_course.examine.lesson.MOST_STEPS", 8)
+    bench = Bench(patient_with("rate_far_too_low", **SMALL).subject(), 600)
+    assert outcome_on(bench, "learning") == "it is still learning"
+    assert [step for step, _ in bench.once(lesson).curve] == [1, 5, 8]
 
 
 def test_short_tables_are_found() -> None:

@@ -31,13 +31,13 @@ class Observations:
     seconds
         How long it took.
     curve
-        The loss of the dozen pairs, step by step.
+        Steps, and the loss of the dozen pairs after them.
     """
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
-    curve: list[float] = field(default_factory=list)
+    curve: list[tuple[int, float]] = field(default_factory=list)
 
     @property
     def words(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ def observe(
     return observed
 
 
-def _curve(bench: Bench, observed: Observations) -> list[float]:
+def _curve(bench: Bench, observed: Observations) -> list[tuple[int, float]]:
     return bench.once(lesson).curve if "learning" in observed.outcomes else []
 
 

@@ -16,7 +16,7 @@ from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.subject import Pair, Subject
 
 PAIRS = 12
-LOOK_EVERY = 10
+LOOK_EVERY = 5
 MOST_STEPS = 1200
 SURE, SURE_AFTER = 0.05, 100
 """Loss at which, or steps after which, what is known by heart is known well.
@@ -52,8 +52,10 @@ class Lesson:
     ----------
     pairs
         What was to be learned.
+    steps
+        How many were taken.
     curve
-        Loss by step.
+        Steps and the loss after them, at each look.
     error
         What a step raised.
     by_heart
@@ -85,7 +87,8 @@ class Lesson:
 
     pairs: list[Pair]
     fork: list[Pair]
-    curve: list[float] = field(default_factory=list)
+    steps: int = 0
+    curve: list[tuple[int, float]] = field(default_factory=list)
     error: str = ""
     by_heart: float = 0.0
     after_the_next: float = 0.0
@@ -113,10 +116,16 @@ class Lesson:
         return self.by_heart > 0.995
 
     @property
+    def losses(self) -> list[float]:
+        """The loss at each look."""
+        return [loss for _, loss in self.curve]
+
+    @property
     def is_stuck(self) -> bool:
         """Whether the loss, which is not low yet, has not fallen for long."""
-        before, now = self.curve[-3 * STUCK : -STUCK], self.curve[-STUCK:]
-        return len(before) == 2 * STUCK and min(now) > 0.97 * min(before) and not self.learned
+        looks, losses = STUCK // LOOK_EVERY, self.losses
+        before, now = losses[-3 * looks : -looks], losses[-looks:]
+        return len(before) == 2 * looks and min(now) > 0.97 * min(before) and not self.learned
 
 
 def lesson(bench: Bench) -> Lesson:
@@ -182,15 +191,17 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
         batch = tuple(each.to(bench.device) for each in bench.collate(taught))
         own = bench.collate(record.pairs)
         record.copying_before = _loss(bench, _copying(bench, record))
-        ends, known_for = time.monotonic() + seconds, 0
-        while len(record.curve) < MOST_STEPS and time.monotonic() < ends:
+        ends, known_for, is_last = time.monotonic() + seconds, 0, False
+        while not is_last:
             bench.network.train()
             bench.step(*batch)
-            if len(record.curve) % LOOK_EVERY == 0:
-                record.by_heart = _share_right(bench, own)
-            record.curve.append(_loss(bench, own))
-            known_for += record.learned
-            is_sure = record.curve[-1] < SURE and not bench.subject.beam
+            record.steps += 1
+            is_last = record.steps == MOST_STEPS or time.monotonic() > ends
+            if not is_last and record.steps > 1 and record.steps % LOOK_EVERY:
+                continue
+            _look(bench, record, own)
+            known_for += LOOK_EVERY * record.learned
+            is_sure = record.losses[-1] < SURE and not bench.subject.beam
             knows_well = record.learned and (is_sure or known_for > SURE_AFTER)
             if knows_well or (not known_for and record.is_stuck):
                 break
@@ -200,6 +211,14 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
         record.error = f"{type(error).__name__}: {error}"
 
 
+def _look(bench: Bench, record: Lesson, batch: Sequence[Tensor]) -> None:
+    """Note the loss, and the share of tokens that are right."""
+    source, target_in, target_out = batch
+    scores = bench.scores(source, target_in)
+    record.by_heart = _share(bench, scores, target_out)
+    record.curve.append((record.steps, float(bench.right_loss(scores, target_out))))
+
+
 def _loss(bench: Bench, batch: Sequence[Tensor]) -> float:
     return float(bench.right_loss(bench.scores(*batch[:2]), batch[2]))
 
@@ -207,9 +226,13 @@ def _loss(bench: Bench, batch: Sequence[Tensor]) -> float:
 def _share_right(bench: Bench, batch: Sequence[Tensor]) -> float:
     """Return at which share of the tokens the likeliest is the wanted one."""
     source, target_in, target_out = batch
+    return _share(bench, bench.scores(source, target_in), target_out)
+
+
+def _share(bench: Bench, scores: Tensor, target_out: Tensor) -> float:
     counted = target_out != bench.subject.pad
-    said = bench.scores(source, target_in).argmax(-1)
-    return float((said == target_out)[counted].float().mean()) if counted.any() else 0.0
+    right = (scores.argmax(-1) == target_out)[counted]
+    return float(right.float().mean()) if counted.any() else 0.0
 
 
 def _copying(bench: Bench, record: Lesson) -> tuple[Tensor, Tensor, Tensor]:

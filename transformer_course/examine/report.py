@@ -238,26 +238,27 @@ class Effects:
 
 @dataclass(frozen=True)
 class Curve:
-    """The loss of the dozen pairs, step by step."""
+    """The loss of the dozen pairs by step."""
 
-    losses: Sequence[float]
+    points: Sequence[tuple[int, float]]
     WIDTH, HEIGHT = 260, 70
     MARKS = 5
 
     def text(self) -> str:
         """Return the loss at a few steps."""
-        last = len(self.losses) - 1
-        steps = sorted({last * mark // (self.MARKS - 1) for mark in range(self.MARKS)})
-        points = ", ".join(f"{self.losses[step]:.2f} after {step}" for step in steps)
-        return f"Loss of the dozen pairs: {points} steps"
+        last = len(self.points) - 1
+        numbers = sorted({last * mark // (self.MARKS - 1) for mark in range(self.MARKS)})
+        marked = [self.points[number] for number in numbers]
+        losses = ", ".join(f"{loss:.2f} after {step}" for step, loss in marked)
+        return f"Loss of the dozen pairs: {losses} steps"
 
     def html(self) -> str:
         """Return a line, with its ends in words."""
-        finite = [loss if math.isfinite(loss) else 0.0 for loss in self.losses]
-        top, last = max(*finite, 1e-9), max(1, len(finite) - 1)
+        finite = [(step, loss if math.isfinite(loss) else 0.0) for step, loss in self.points]
+        top, last = max(*(loss for _, loss in finite), 1e-9), finite[-1][0]
         points = " ".join(
             f"{self.WIDTH * step / last:.1f},{self.HEIGHT * (1 - loss / top):.1f}"
-            for step, loss in enumerate(finite)
+            for step, loss in finite
         )
         caption = html.escape(self.text())
         return (

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
-from transformer_course.examine.lesson import Lesson, lesson
+from transformer_course.examine.lesson import STUCK, Lesson, lesson
 from transformer_course.examine.subject import Pair
 
 ALMOST = 0.9
@@ -32,11 +32,11 @@ def learning(bench: Bench) -> Outcome:
     record = bench.once(lesson)
     if record.error:
         return Outcome("a step raises an error", {"error": record.error})
-    first, last = record.curve[0], min(record.curve[-5:])
+    first, last = record.losses[0], min(record.losses[-5:])
     numbers = {
-        "steps": len(record.curve),
+        "steps": record.steps,
         "loss before": first,
-        "after": record.curve[-1],
+        "after": record.losses[-1],
         "tokens that are right": record.by_heart,
     }
     if record.learned:
@@ -47,7 +47,7 @@ def learning(bench: Bench) -> Outcome:
         return Outcome("the token that is fed in", numbers)
     if not last < 2 * first + 5:  # NaN too
         return Outcome("it diverges", numbers)
-    if last > 0.97 * first:
+    if last > 0.97 * first and record.steps >= STUCK:
         return Outcome("not at all", numbers)
     return Outcome("it is stuck" if record.is_stuck else "it is still learning", numbers)
 
