@@ -1,5 +1,6 @@
 """Each experiment is seen to give each of its outcomes, on a subject for which it must."""
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -450,6 +451,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
         "yes": None,
         "no, it follows the gradient": follows_the_gradient,
         "no, and each weight moves equally far": "optimiser_made_anew",
+        "all weights move towards 0": "decay_outweighs_the_loss",
     },
     "learning": {
         "by heart": None,
@@ -587,6 +589,28 @@ def test_rotary_positions_are_relative() -> None:
 
     torch.manual_seed(0)
     assert outcome("positions", modern()) == "relative"
+
+
+def pairs_of_equal_length() -> list[Pair]:
+    chance = random.Random(0)
+    sources = [[chance.randint(4, 20) for _ in range(5)] for _ in range(400)]
+    return [(source, [word + 3 for word in source]) for source in sources]
+
+
+def test_lines_of_equal_length_belong_together_by_their_words() -> None:
+    patient = patient_with(None)
+    patient.train = pairs_of_equal_length()
+    assert outcome("lines", patient) == "yes"
+    patient.train = patient.train[:1] * 400
+    assert outcome("lines", patient) == "yes"
+
+
+def test_lines_that_a_lost_line_puts_apart_are_found_where_most_are_right() -> None:
+    patient = patient_with(None)
+    sources, targets = map(list, zip(*pairs_of_equal_length(), strict=True))
+    del targets[150], targets[290]
+    patient.train = [*zip(sources, targets, strict=False)]
+    assert outcome("lines", patient) == "no"
 
 
 def test_few_steps_say_nothing_of_a_loss_that_has_hardly_fallen(

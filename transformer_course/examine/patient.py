@@ -82,7 +82,7 @@ class Patient:
         self.hides_target_padding = False
         self.after_scores: list[Callable[[Tensor], Tensor]] = []
         self.weights: Callable[[], Any] = lambda: self.network.parameters()
-        self.rate = 3e-3
+        self.rate, self.decay = 3e-3, 0.0
         self.zeroes = True
         self.sign = 1.0
         self.train, self.test = _texts(vocabularies, self.special)
@@ -120,7 +120,7 @@ class Patient:
     def make_step(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return what takes a right step; its optimiser is made at once."""
         weights = [weight for weight in self.weights() if weight.requires_grad]
-        optimizer = torch.optim.Adam(weights, self.rate, betas=(0.9, 0.98))
+        optimizer = torch.optim.Adam(weights, self.rate, (0.9, 0.98), weight_decay=self.decay)
 
         def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
             self.network.train()

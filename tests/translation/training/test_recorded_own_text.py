@@ -47,13 +47,15 @@ def test_page_on_ones_own_text_says_what_is_recorded() -> None:
         f"BLEU {low:.0f} to {high:.0f} with {RECORDED['pairs']['train']:,} pairs, German into "
         f"French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
     )
-    many = [run for run in scores_by_pairs() if run["pairs"] >= 10_000]
+    most = max(run["pairs"] for run in scores_by_pairs())
+    many = [run for run in scores_by_pairs() if run["pairs"] == most]
+    first, second, third = (run for run in scores_by_pairs() if run["pairs"] < most)
     minutes = [run["minutes"] for run in many]
     assert (
-        f"BLEU {fmean(run['bleu'] for run in many):.0f} with {many[0]['pairs']:,} pairs, English "
-        f"into French, in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
+        f"BLEU {third['bleu']:.0f} with {third['pairs']:,} pairs (one seed) and "
+        f"{fmean(run['bleu'] for run in many):.0f} with {most:,}, English into French, the latter "
+        f"in {min(minutes):.0f} to {max(minutes):.0f} minutes" in page
     )
-    first, second = (run for run in scores_by_pairs() if run["pairs"] < 10_000)
     assert (
         f"BLEU {first['bleu']:.0f} with {first['pairs']:,} captions and {second['bleu']:.0f} with "
         f"{second['pairs']:,}, English into French, one seed each" in page

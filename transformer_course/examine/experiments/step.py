@@ -316,7 +316,7 @@ def _gradient_after_a_step(bench: Bench, weight: nn.Parameter, left: Tensor) -> 
     "memory of a step",
     "Does a step depend on the steps before it?",
     fine="yes | no, it follows the gradient",
-    wrong="no, and each weight moves equally far",
+    wrong="no, and each weight moves equally far | all weights move towards 0",
     needs="training_step",
 )
 def memory_of_a_step(bench: Bench) -> Outcome:
@@ -333,10 +333,14 @@ def memory_of_a_step(bench: Bench) -> Outcome:
     distances = first[first != 0].abs()
     equal = (distances / distances.median() - 1).abs() < EQUALLY
     share = float(equal.float().mean())
+    shrink = float((first * weight.detach().cpu() < 0).float().mean())
     numbers = {
         "share by which the step differs": difference,
         "share of weights that move equally far": share,
+        "share of weights that move towards 0": shrink,
     }
+    if shrink > MOST:
+        return Outcome("all weights move towards 0", numbers)
     if difference > 0.01:
         return Outcome("yes", numbers)
     moves_equally = share > MOST

@@ -1,6 +1,5 @@
 """What is wrong with the text, where pairs are given."""
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -12,6 +11,8 @@ FEW = 30
 """Pairs of which nothing can be said."""
 MOST = 20_000
 """Pairs that are looked at."""
+LAST, FURTHEST = 300, 20
+"""Pairs whose lines are compared, and how far apart they are put."""
 NUMBERED_ALIKE = 1 / 3
 """Share of places with the same id, in pairs that differ, above which ids do not show copies."""
 
@@ -86,14 +87,40 @@ def test_in_train(bench: Bench) -> Outcome:
     wrong="no",
 )
 def lines(bench: Bench) -> Outcome:
-    """Ask whether long sources have long targets, more than in shuffled lines."""
-    lengths = [(len(source), len(target)) for source, target in _some(bench)]
-    sources, targets = zip(*lengths, strict=True)
-    seen = _correlation(sources, targets)
-    chance = random.Random(0)
-    shuffled = [_correlation(sources, chance.sample(targets, len(targets))) for _ in range(20)]
-    numbers = {"correlation of lengths": seen, "the highest of 20 shuffles": max(shuffled)}
-    return Outcome("yes" if seen > max(shuffled) else "no", numbers)
+    """Ask whether source and target fit better as they stand than some lines apart.
+
+    Where a line is missing, all that follow are apart: so the last lines are looked at.
+    """
+    pairs = _some(bench)[-LAST:]
+    numbers, fits, alike = {}, False, True
+    for name, measure in FIT.items():
+        seen = measure(pairs)
+        apart = max(measure(_apart(pairs, by)) for by in range(-FURTHEST, FURTHEST + 1) if by)
+        numbers |= {name: seen, f"{name}, lines apart": apart}
+        fits, alike = fits or seen > apart, alike and seen == apart
+    return Outcome("yes" if fits or alike else "no", numbers)
+
+
+def _apart(pairs: Sequence[Pair], by: int) -> list[Pair]:
+    """Put so many lines between each source and its target."""
+    sources, targets = zip(*pairs, strict=True)
+    return [*zip(sources, targets[by:] + targets[:by], strict=True)]
+
+
+def _association(pairs: Sequence[Pair]) -> float:
+    """Return how much words of source and target keep to each other."""
+    words = [({*source}, {*target}) for source, target in pairs]
+    met = Counter((a, b) for source, target in words for a in source for b in target)
+    once = [Counter(word for each in words for word in each[side]) for side in (0, 1)]
+    return sum(count**2 / (once[0][a] * once[1][b]) for (a, b), count in met.items())
+
+
+def _lengths_agree(pairs: Sequence[Pair]) -> float:
+    """Return the correlation of the lengths."""
+    return _correlation(*zip(*((len(a), len(b)) for a, b in pairs), strict=True))
+
+
+FIT = {"how often the same words meet": _association, "correlation of lengths": _lengths_agree}
 
 
 @_of_text(

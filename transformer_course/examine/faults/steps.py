@@ -126,6 +126,11 @@ def optimiser_made_anew(patient: Patient) -> None:
     patient.make_step = lambda: lambda *batch: make_step()(*batch)
 
 
+def decay_outweighs_the_loss(patient: Patient) -> None:
+    """Let Adam add much of each weight to its gradient, before it rescales the sum."""
+    patient.decay = 1.0
+
+
 def weights_drawn_anew(patient: Patient) -> None:
     """Initialise the weights at each step."""
     make_step = patient.make_step
