@@ -27,6 +27,9 @@ FAULTS = {
 }
 
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # what other people's code is warned of
+
+
 @pytest.fixture(autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
