@@ -122,6 +122,13 @@ def test_model_that_takes_its_time_is_examined_in_part() -> None:
     assert "there was no time left" in found.observed.left_out.values()
 
 
+def test_frozen_weights_are_said_to_be_there() -> None:
+    network = Echo()
+    network.target.weight.requires_grad = False
+    said = examine(subject(network), 1).observed.left_out["weights with `requires_grad=False`"]
+    assert said.startswith("there are 1, such as `target.weight`")
+
+
 def test_function_that_never_ends_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transformer_course.examine.examination.GRACE", 0.2)
 

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from transformer_course.checker.global_state import untouched_globals
@@ -62,9 +62,7 @@ def observe(
     ExaminationError
         If the model cannot be called.
     """
-    began, observed = time.monotonic(), Observations()
-    if subject.unseen:
-        observed.left_out["your own call of the model"] = subject.unseen
+    began, observed = time.monotonic(), Observations(left_out=dict(_unseen(subject)))
     bench = Bench(subject, seconds)
     with untouched_globals(), bench.untouched():
         bench.shake()
@@ -75,6 +73,17 @@ def observe(
         observed.curve = _curve(bench, observed)
     observed.seconds = time.monotonic() - began
     return observed
+
+
+def _unseen(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield what no experiment can judge."""
+    if subject.unseen:
+        yield "your own call of the model", subject.unseen
+    if frozen := [n for n, w in subject.network.named_parameters() if not w.requires_grad]:
+        yield (
+            "weights with `requires_grad=False`",
+            f"there are {len(frozen)}, such as `{frozen[0]}`; are they meant to stay as they are?",
+        )
 
 
 def _curve(bench: Bench, observed: Observations) -> list[tuple[int, float]]:
