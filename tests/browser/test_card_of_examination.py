@@ -24,7 +24,7 @@ PAGES = {"light": "background:#fff;color:#111", "dark": "background:#111;color:#
 
 def card(wrong: dict[str, Outcome]) -> str:
     right = {name: Outcome(each.healthy[0]) for name, each in EXPERIMENTS.items()}
-    curve = [3.0 - step / 200 for step in range(300)]
+    curve = [(step, 3.0 - step / 200) for step in range(5, 301, 5)]
     observed = Observations(right | wrong, {"ids": "`train` is not given"}, 2.0, curve)
     return Examination("my_model.py", observed, diagnose(observed.words))._repr_html_()
 
