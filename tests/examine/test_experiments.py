@@ -654,6 +654,21 @@ def test_step_that_keeps_its_gradients_elsewhere_leaves_none() -> None:
     assert outcome("old gradients", patient) == "yes"
 
 
+def test_decay_apart_from_the_gradient_does_not_outweigh_the_loss() -> None:
+    patient = patient_with(None)
+    made = torch.optim.AdamW(patient.network.parameters(), 3e-3, weight_decay=0.1)
+
+    def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
+        made.zero_grad()
+        loss = patient.loss(patient.scores(source, target_in), target_out)
+        loss.backward()
+        made.step()
+        return loss.detach()
+
+    patient.make_step = lambda: step
+    assert outcome("memory of a step", patient) == "yes"
+
+
 def test_positions_are_not_asked_for_where_the_source_is_not_read() -> None:
     with pytest.raises(NotExamined, match="the source is not read"):
         outcome("positions", patient_with("source_not_read"))

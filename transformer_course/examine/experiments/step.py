@@ -333,11 +333,12 @@ def memory_of_a_step(bench: Bench) -> Outcome:
     distances = first[first != 0].abs()
     equal = (distances / distances.median() - 1).abs() < EQUALLY
     share = float(equal.float().mean())
-    shrink = float((first * weight.detach().cpu() < 0).float().mean())
+    # By distance: AdamW shrinks all weights too, and those without a gradient do nothing else.
+    shrink = float(first.abs()[first * weight.detach().cpu() < 0].sum() / first.abs().sum())
     numbers = {
         "share by which the step differs": difference,
         "share of weights that move equally far": share,
-        "share of weights that move towards 0": shrink,
+        "share of all movement that is towards 0": shrink,
     }
     if shrink > MOST:
         return Outcome("all weights move towards 0", numbers)
