@@ -92,13 +92,13 @@ def lines(bench: Bench) -> Outcome:
     Where a line is missing, all that follow are apart: so the last lines are looked at.
     """
     pairs = _some(bench)[-LAST:]
-    numbers, fits, alike = {}, False, True
-    for name, measure in FIT.items():
-        seen = measure(pairs)
-        apart = max(measure(_apart(pairs, by)) for by in range(-FURTHEST, FURTHEST + 1) if by)
-        numbers |= {name: seen, f"{name}, lines apart": apart}
-        fits, alike = fits or seen > apart, alike and seen == apart
-    return Outcome("yes" if fits or alike else "no", numbers)
+    apart = [_apart(pairs, by) for by in range(-FURTHEST, FURTHEST + 1) if by]
+    seen = {name: measure(pairs) for name, measure in FIT.items()}
+    best = {f"{name}, lines apart": max(map(measure, apart)) for name, measure in FIT.items()}
+    compared = [*zip(seen.values(), best.values(), strict=True)]
+    fits = any(here > there for here, there in compared)
+    are_all_alike = all(here == there for here, there in compared)
+    return Outcome("yes" if fits or are_all_alike else "no", seen | best)
 
 
 def _apart(pairs: Sequence[Pair], by: int) -> list[Pair]:

@@ -7,6 +7,7 @@ from torch import Tensor
 from transformer_course.model import Transformer, evaluating
 
 SCORES_AT_ONCE = 2**25
+"""Numbers of 4 bytes, of which there are two copies: more would fill gigabytes."""
 
 
 def sequence_log_probability(
@@ -35,7 +36,6 @@ def sequence_log_probability(
             f"target_in and target_out must have the same shape; got {tuple(target_in.shape)} and "
             f"{tuple(target_out.shape)}. Both come from the same call of collate."
         )
-    # The scores of a long batch over a large vocabulary would fill gigabytes.
     rows = max(1, SCORES_AT_ONCE // (target_in.shape[1] * model.config.target_vocab))
     batch = (ids.split(rows) for ids in (source_ids, target_in, target_out))
     with evaluating(model):

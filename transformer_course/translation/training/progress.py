@@ -33,11 +33,10 @@ def reporting(trainer: Trainer, say: Callable[[str], None]) -> Callable[[list[Ro
         translations = trainer.translator.translate(sources)
         said = f"{_beginning(sources[0])!r} is now {_beginning(translations[0])!r}."
         say(f"{line(history, trainer.progress, steps)}; {said}")
-        warmed_up = (
-            trainer.progress > 2 * trainer.settings.warmup and history[-1]["step"] >= FEWEST_STEPS
-        )
-        found = advice(history, trainer.model.config.target_vocab) if warmed_up else {}
-        if warmed_up and len(sources) > 1 and len({*translations}) == 1:
+        warmed_up = trainer.progress > 2 * trainer.settings.warmup
+        can_judge = warmed_up and history[-1]["step"] >= FEWEST_STEPS
+        found = advice(history, trainer.model.config.target_vocab) if can_judge else {}
+        if can_judge and len(sources) > 1 and len({*translations}) == 1:
             found["alike"] = ALIKE
         for kind in found.keys() - advised:
             say(found[kind])
