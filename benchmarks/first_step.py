@@ -42,8 +42,11 @@ def main() -> None:
 
 
 def write_repeated(path: Path, lines: list[str], pairs: int) -> None:
-    """Write as many lines as are asked for: these, with a number behind each, again and again."""
-    with path.open("w", encoding="utf-8") as file:
+    """Write as many lines as are asked for: these, with a number behind each, again and again.
+
+    A file that is there already is never overwritten: it may be the text itself.
+    """
+    with path.open("x", encoding="utf-8") as file:
         file.writelines(islice(_changed(lines), pairs))
 
 

@@ -448,11 +448,11 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     },
     "direction of a step": {"downhill": None, "uphill": "uphill", "across": moves_at_random},
     "old gradients": {"yes": None, "no": "gradients_left"},
+    "shrinking": {"yes": None, "no": "decay_outweighs_the_loss"},
     "memory of a step": {
         "yes": None,
         "no, it follows the gradient": follows_the_gradient,
         "no, and each weight moves equally far": "optimiser_made_anew",
-        "all weights move towards 0": "decay_outweighs_the_loss",
     },
     "learning": {
         "by heart": None,
@@ -668,7 +668,7 @@ def test_decay_apart_from_the_gradient_does_not_outweigh_the_loss() -> None:
         return loss.detach()
 
     patient.make_step = lambda: step
-    assert outcome("memory of a step", patient) == "yes"
+    assert outcome("shrinking", patient) == "yes"
 
 
 def test_positions_are_not_asked_for_where_the_source_is_not_read() -> None:

@@ -313,35 +313,42 @@ def _gradient_after_a_step(bench: Bench, weight: nn.Parameter, left: Tensor) -> 
 
 
 @experiment(
+    "shrinking",
+    "Does a step do more than make all weights smaller?",
+    fine="yes",
+    wrong="no",
+    needs="training_step",
+)
+def shrinking(bench: Bench) -> Outcome:
+    """Measure how much of all movement is towards 0."""
+    weight, direction = bench.once(_a_direction)
+    # By distance: AdamW shrinks all weights too, and those without a gradient do nothing else.
+    towards_zero = direction.abs()[direction * weight.detach().cpu() < 0].sum()
+    share = float(towards_zero / direction.abs().sum())
+    return Outcome("no" if share > MOST else "yes", {"share of all movement towards 0": share})
+
+
+@experiment(
     "memory of a step",
     "Does a step depend on the steps before it?",
     fine="yes | no, it follows the gradient",
-    wrong="no, and each weight moves equally far | all weights move towards 0",
+    wrong="no, and each weight moves equally far",
     needs="training_step",
 )
 def memory_of_a_step(bench: Bench) -> Outcome:
     """Take the same step after steps on other pairs; Adam's first step moves all equally far."""
-    steps = bench.once(_three_steps)
-    if steps.largest_share < HARDLY:
-        raise NotExamined("steps are so small that rounding takes some of them away")
-    if steps.largest_share > TOO_FAR:
-        raise NotExamined("steps go so far that nothing is left of the weights")
-    weight = max((each for each in steps.moved if each.dim() > 1), key=Tensor.numel)
-    first = _direction_after(bench, weight, [bench.other_pairs, bench.other_pairs[:1]])
+    if shrinking(bench).word == "no":
+        raise NotExamined("a step makes all weights smaller, whatever came before it")
+    weight, first = bench.once(_a_direction)
     second = _direction_after(bench, weight, [bench.other_pairs[1:]])
     difference = float((first - second).norm())
     distances = first[first != 0].abs()
     equal = (distances / distances.median() - 1).abs() < EQUALLY
     share = float(equal.float().mean())
-    # By distance: AdamW shrinks all weights too, and those without a gradient do nothing else.
-    shrink = float(first.abs()[first * weight.detach().cpu() < 0].sum() / first.abs().sum())
     numbers = {
         "share by which the step differs": difference,
         "share of weights that move equally far": share,
-        "share of all movement that is towards 0": shrink,
     }
-    if shrink > MOST:
-        return Outcome("all weights move towards 0", numbers)
     if difference > 0.01:
         return Outcome("yes", numbers)
     moves_equally = share > MOST
@@ -349,6 +356,17 @@ def memory_of_a_step(bench: Bench) -> Outcome:
         "no, and each weight moves equally far" if moves_equally else "no, it follows the gradient"
     )
     return Outcome(word, numbers)
+
+
+def _a_direction(bench: Bench) -> tuple[nn.Parameter, Tensor]:
+    """Return the largest matrix that moves, and in which direction a step moves it."""
+    steps = bench.once(_three_steps)
+    if steps.largest_share < HARDLY:
+        raise NotExamined("steps are so small that rounding takes some of them away")
+    if steps.largest_share > TOO_FAR:
+        raise NotExamined("steps go so far that nothing is left of the weights")
+    weight = max((each for each in steps.moved if each.dim() > 1), key=Tensor.numel)
+    return weight, _direction_after(bench, weight, [bench.other_pairs, bench.other_pairs[:1]])
 
 
 def _direction_after(bench: Bench, weight: nn.Parameter, before: list[list[Pair]]) -> Tensor:
