@@ -358,6 +358,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
         "all but the last": "end_of_source_hidden",
         "some": every_second_word_of_source,
     },
+    "source for the first word": {"yes": None, "no": "causal_everywhere"},
     "padded source": {"yes": None, "no": "only_padding_seen"},
     "source padding": {"no": None, "yes": "padding_of_source_seen", "NaN": nan_at_padding},
     "target padding": {"no": None, "yes": "no_causal_mask", "NaN": nan_at_padding},
@@ -508,6 +509,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
         "it finds something less likely": "beam_of_the_least_likely",
         "it raises an error": beams(raises),
     },
+    "beam alone": {"yes": None, "no": "beam_repeats_the_batch"},
     "beam on the pairs": {
         "not at all": None,
         "in a single sentence": beams(lambda said: [said[0][:-1], *said[1:]]),

@@ -73,6 +73,9 @@ class Lesson:
         Whether unknown sentences are translated alike alone and together.
     beam, our_beam
         Translations by a beam, theirs and a right one.
+    beam_alike
+        At which share of the sentences theirs says alone what it says in a batch; none if it says
+        something else each time.
     fork
         One source with twenty targets.
     fork_theirs, fork_ours, fork_greedy
@@ -104,6 +107,7 @@ class Lesson:
     new_alike: bool = True
     beam: list[list[int]] | str = ""
     our_beam: list[list[int]] = field(default_factory=list)
+    beam_alike: float | None = None
     fork_theirs: float = 0.0
     fork_ours: float = 0.0
     fork_greedy: float = 0.0
@@ -355,6 +359,7 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
     pairs = record.pairs[:BEAMED]
     sources = [list(source) for source, _ in pairs]
     record.beam = _up_to_the_end(bench, _said(bench, subject.beam, sources))
+    record.beam_alike = _share_alike(bench, sources, record.beam)
     steps = max(len(target) for _, target in pairs) + LONGER
     record.our_beam = [_our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs]
     if isinstance(record.beam, list):
@@ -362,6 +367,21 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
             _ours_unless_worse(bench, pair, *said)
             for pair, *said in zip(pairs, record.beam, record.our_beam, record.ours, strict=False)
         ]
+
+
+def _share_alike(
+    bench: Bench, sources: list[list[int]], together: list[list[int]] | str
+) -> float | None:
+    """Return at which share of the sentences their beam says alone what it says of all together."""
+
+    def said(sources: list[list[int]]) -> list[list[int]] | str:
+        return _up_to_the_end(bench, _said(bench, bench.subject.beam, sources))
+
+    alone = [said([source]) for source in sources]
+    alike = [[row] == one for row, one in zip(together, alone, strict=False)]
+    if not all(alike) and said(sources) != together:
+        return None
+    return sum(alike) / len(sources)
 
 
 def _ours_unless_worse(

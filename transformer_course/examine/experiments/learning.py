@@ -375,6 +375,25 @@ def beam(bench: Bench) -> Outcome:
 
 
 @experiment(
+    "beam alone",
+    "Does their beam say of a sentence alone what it says in a batch?",
+    fine="yes",
+    wrong="no",
+    needs="beam",
+    follows=True,
+)
+def beam_alone(bench: Bench) -> Outcome:
+    """Translate pairs that are known by heart all at once, and one by one."""
+    record = _learned(bench)
+    if isinstance(record.beam, str):
+        raise NotExamined(record.beam)
+    if record.beam_alike is None:
+        raise NotExamined("their beam says something else each time")
+    numbers = {"known sentences that are the same": record.beam_alike}
+    return Outcome("yes" if record.beam_alike == 1 else "no", numbers)
+
+
+@experiment(
     "beam on the pairs",
     "How does their beam differ from a right one on pairs that are known by heart?",
     fine="not at all | in a single sentence",

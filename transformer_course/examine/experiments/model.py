@@ -189,6 +189,22 @@ def source(bench: Bench) -> Outcome:
 
 
 @_of_model(
+    "source for the first word",
+    "Does the first position of the target see as much of the source as the last one?",
+    fine="yes",
+    wrong="no",
+)
+def source_for_the_first_word(bench: Bench) -> Outcome:
+    """Change one token of the source at a time."""
+    read = bench.once(effect_of_source_tokens) > EFFECT
+    if not read[:, -1].all():
+        raise NotExamined("not all of the source is read")
+    first = read[:, 0]
+    numbers = {"tokens of the source": SOURCE, "that the first position sees": int(first.sum())}
+    return Outcome(_if(first.all(), "yes", "no"), numbers)
+
+
+@_of_model(
     "padded source",
     "Do the words of a source move the scores where padding is behind them?",
     fine="yes",

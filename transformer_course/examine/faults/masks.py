@@ -117,6 +117,17 @@ def end_of_source_hidden(patient: Patient) -> None:
     )
 
 
+def causal_everywhere(patient: Patient) -> None:
+    """Hide later words of the source, too: in the encoder, and from the target's first words."""
+
+    def mask(source: Tensor, queries: Tensor) -> Tensor:
+        seen = torch.ones(queries.shape[1], source.shape[1], dtype=torch.bool).tril()
+        return seen & patient.real(source, patient.pad)[:, None, None, :]
+
+    patient.masks["encoder"] = lambda source, target: mask(source, source)
+    patient.masks["cross"] = mask
+
+
 def mask_along_queries(patient: Patient) -> None:
     """Put the padding mask of the encoder on the queries instead of the keys."""
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformer_course.examine import reference
 from transformer_course.examine.patient import NoSuchOrgan, Patient
 
-STEPS = 12
+STEPS, WIDTH = 12, 4
 
 
 def _likeliest(scores: Tensor) -> Tensor:
@@ -132,6 +132,13 @@ def translations_in_another_order(patient: Patient) -> None:
     patient.translate = lambda sentences: right(sorted(sentences, key=len, reverse=True))
 
 
+def both_searches_in_another_order(patient: Patient) -> None:
+    """Sort the sentences by length, for the greedy search and for the beam."""
+    translations_in_another_order(patient)
+    right = patient.beam
+    patient.beam = lambda sentences: right(sorted(sentences, key=len, reverse=True))
+
+
 def stops_too_early(patient: Patient) -> None:
     """Take two steps only."""
     patient.greedy = lambda scores, source: reference.greedy(
@@ -197,6 +204,53 @@ def beam_returns_the_worst_by_length(patient: Patient) -> None:
         return min(ended, key=lambda each: each[0] / len(each[1]))
 
     _beam(patient, lambda total, value: total + value, taken=taken)
+
+
+def beam_repeats_the_batch(patient: Patient) -> None:
+    """Repeat the batch of sources, as if the rows of one sentence did not stand together."""
+
+    def reads(sources: Tensor, sentence: int, fed: Tensor) -> tuple[Tensor, Tensor]:
+        rows = WIDTH * sentence + torch.arange(len(fed))
+        return sources[rows % len(sources)], fed
+
+    _beam_in_a_batch(patient, reads)
+
+
+def beam_goes_on_with_the_first(patient: Patient) -> None:
+    """Take what was said from the rows of the first sentence, as from a cache without an offset."""
+
+    def reads(sources: Tensor, sentence: int, fed: Tensor) -> tuple[Tensor, Tensor]:
+        if sentence:
+            (first,) = reference.greedy(
+                patient.scores, sources[:1], patient.bos, patient.eos, fed.shape[1]
+            )
+            said = fed[:, 1:-1]
+            first = torch.tensor([*first, *[patient.eos] * said.shape[1]][: said.shape[1]])
+            fed = torch.cat([fed[:, :1], first.expand_as(said).to(fed), fed[:, -1:]], dim=1)
+        return sources[[sentence]].expand(len(fed), -1), fed
+
+    _beam_in_a_batch(patient, reads)
+
+
+def _beam_in_a_batch(
+    patient: Patient, reads: Callable[[Tensor, int, Tensor], tuple[Tensor, Tensor]]
+) -> None:
+    """Let the hypotheses of a sentence read something else of the batch than their own rows."""
+
+    def search(sources: Tensor, sentence: int) -> list[int]:
+        def scores(source: Tensor, fed: Tensor) -> Tensor:
+            return patient.scores(*reads(sources, sentence, fed))
+
+        return reference.beam_search(
+            scores, sources[[sentence]], patient.bos, patient.eos, STEPS, WIDTH, "logits"
+        )
+
+    def beam(sentences: list[list[int]]) -> list[list[int]]:
+        with patient.translating():
+            sources = patient.source_of(sentences)
+            return [search(sources, sentence) for sentence in range(len(sentences))]
+
+    patient.beam = beam
 
 
 def _beam(

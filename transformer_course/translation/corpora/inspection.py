@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 import ftfy.badness
@@ -80,9 +80,14 @@ class Side:
         return sum(word not in known for word in there) / max(1, len(there))
 
     @cached_property
+    def scripts(self) -> list[str]:
+        """The script of each line."""
+        return [*map(script_of, self.lines)]
+
+    @cached_property
     def script(self) -> str:
         """The script of most lines, such as ``LATIN``."""
-        scripts = Counter(filter(None, map(script_of, self.lines)))
+        scripts = Counter(filter(None, self.scripts))
         return scripts.most_common(1)[0][0] if scripts else ""
 
 
@@ -209,21 +214,23 @@ def _with_entities(source: Side, target: Side) -> list[int]:
 
 
 def _has_entity(line: str) -> bool:
-    return any(html.unescape(found) != found for found in ENTITY.findall(line))
+    return "&" in line and any(html.unescape(found) != found for found in ENTITY.findall(line))
 
 
 def _other_script(source: Side, target: Side) -> list[int]:
     usual = {"", source.script}, {"", target.script}
-    return _where(
-        source, target, lambda s, t: script_of(s) not in usual[0] or script_of(t) not in usual[1]
-    )
+    return [
+        number
+        for number, (s, t) in enumerate(zip(source.scripts, target.scripts, strict=True))
+        if s not in usual[0] or t not in usual[1]
+    ]
 
 
 def script_of(line: str) -> str:
     """Return the script of most of a line's first letters; empty where there are none."""
     if line.isascii():
         return "LATIN" if any(map(str.isalpha, line)) else ""
-    letters = [letter for letter in line if letter.isalpha()][:LETTERS]
+    letters = islice(filter(str.isalpha, line), LETTERS)
     scripts = Counter(map(_script, letters))
     return scripts.most_common(1)[0][0] if scripts else ""
 

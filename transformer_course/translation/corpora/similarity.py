@@ -16,7 +16,7 @@ from itertools import chain
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_course.translation.corpora.languages import WITHOUT_BLANKS
@@ -29,8 +29,9 @@ DIRECTIONS, BEYOND = 200, 20
 ROUNDS = 3
 FEWEST = 20
 """Pairs that say something about each other."""
-FOLDS = 2
-"""A pair is judged by what others show: of two halves, each by the words of the other."""
+FOLDS, MOST = 2, 30_000
+"""A pair is judged by what others show: of two halves, each by the words of the other; of a large
+half, by so many of its pairs."""
 SHIFTS = (1, 7, 31)
 """By how many lines sides are moved to see how well sides fit that do not belong together."""
 CHANCE = 0.9
@@ -94,15 +95,16 @@ def fit_of(sources: Sequence[Words], targets: Sequence[Words]) -> Fit:
         return Fit(fit, -1.0, moved)
     fold = torch.arange(len(sources)) % FOLDS
     for number in range(FOLDS):
-        learned = (fold != number).float()[:, None]
-        a, b = _projected(x, y, learned)
+        others = (fold != number).nonzero()[:, 0]
+        a, b = _projected(x, y, others[:: math.ceil(len(others) / MOST)])
         known_a, known_b = (side.abs().sum(1) > 0 for side in (a, b))
-        a, b = a - a.mean(0), b - b.mean(0)
+        a, b = (torch.nn.functional.normalize(side - side.mean(0)) for side in (a, b))
         for by, found in {0: fit, **moved}.items():
             there = (fold == number) & known_a & known_b.roll(-by)
-            found[there.numpy()] = _cosine(a[there], b.roll(-by, 0)[there])
-        there = (fold == number) & known_a & known_b
-        by_chance += [_cosine(a[there], b[there].roll(shift, 0)) for shift in SHIFTS]
+            rows = there.nonzero()[:, 0]
+            found[rows.numpy()] = _cosines(a, rows, b, (rows + by) % len(b))
+        rows = ((fold == number) & known_a & known_b).nonzero()[:, 0]
+        by_chance += [_cosines(a, rows, b, rows.roll(shift)) for shift in SHIFTS]
     for by, found in moved.items():  # what was rolled round the ends
         found[: max(0, -by)] = found[len(found) - max(0, by) :] = np.nan
     return Fit(fit, float(np.quantile(np.concatenate(by_chance), CHANCE)), moved)
@@ -136,8 +138,9 @@ def _rises(gains: Float[np.ndarray, "pairs"], by: int) -> Iterator[tuple[Block, 
             total = highest = 0.0
 
 
-def _cosine(a: Tensor, b: Tensor) -> Float[np.ndarray, "pairs"]:
-    return torch.nn.functional.cosine_similarity(a, b, dim=1).numpy()
+def _cosines(a: Tensor, rows: Tensor, b: Tensor, others: Tensor) -> Float[np.ndarray, "pairs"]:
+    """Return the cosines of rows of one matrix and of the other, which have length 1."""
+    return (a[rows] * b[others]).sum(1).numpy()
 
 
 def _weights(sentences: Sequence[Words]) -> Tensor:
@@ -160,13 +163,14 @@ def _weights(sentences: Sequence[Words]) -> Tensor:
     return torch.sparse_coo_tensor(indices, values, size, check_invariants=True).coalesce()
 
 
-def _projected(x: Tensor, y: Tensor, learned: Float[Tensor, "pairs 1"]) -> tuple[Tensor, Tensor]:
+def _projected(x: Tensor, y: Tensor, learned: Int[Tensor, "rows"]) -> tuple[Tensor, Tensor]:
     """Return vectors of the sides of all pairs, in directions that some of the pairs show."""
+    shown_x, shown_y = (side.index_select(0, learned) for side in (x, y))
     count = min(DIRECTIONS + BEYOND, *x.shape, *y.shape)
     generator = torch.Generator().manual_seed(0)
     right = torch.randn(y.shape[1], count, generator=generator)
     for _ in range(ROUNDS):
-        left = torch.linalg.qr(x.T @ (learned * (y @ right)))[0]
-        right = torch.linalg.qr(y.T @ (learned * (x @ left)))[0]
-    u, _, v = torch.linalg.svd((learned * (x @ left)).T @ (y @ right))
+        left = torch.linalg.qr(shown_x.T @ (shown_y @ right))[0]
+        right = torch.linalg.qr(shown_y.T @ (shown_x @ left))[0]
+    u, _, v = torch.linalg.svd((shown_x @ left).T @ (shown_y @ right))
     return x @ (left @ u)[:, :DIRECTIONS], y @ (right @ v.T)[:, :DIRECTIONS]
