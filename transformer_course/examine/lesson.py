@@ -72,7 +72,7 @@ class Lesson:
     new_alike
         Whether unknown sentences are translated alike alone and together.
     beam, our_beam
-        Translations by a beam, theirs and a right one.
+        Translations of single sentences by a beam, theirs and a right one.
     beam_alike
         At which share of the sentences theirs says alone what it says in a batch; none if it says
         something else each time.
@@ -358,8 +358,7 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
         record.fork_theirs = _likelihood(bench, ids, row)
     pairs = record.pairs[:BEAMED]
     sources = [list(source) for source, _ in pairs]
-    record.beam = _up_to_the_end(bench, _said(bench, subject.beam, sources))
-    record.beam_alike = _share_alike(bench, sources, record.beam)
+    _beam_in_a_batch_and_alone(bench, record, sources)
     steps = max(len(target) for _, target in pairs) + LONGER
     record.our_beam = [_our_beam(bench, bench.right_batch([pair])[0], steps) for pair in pairs]
     if isinstance(record.beam, list):
@@ -369,19 +368,19 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
         ]
 
 
-def _share_alike(
-    bench: Bench, sources: list[list[int]], together: list[list[int]] | str
-) -> float | None:
-    """Return at which share of the sentences their beam says alone what it says of all together."""
-
+def _beam_in_a_batch_and_alone(bench: Bench, record: Lesson, sources: list[list[int]]) -> None:
     def said(sources: list[list[int]]) -> list[list[int]] | str:
         return _up_to_the_end(bench, _said(bench, bench.subject.beam, sources))
 
-    alone = [said([source]) for source in sources]
-    alike = [[row] == one for row, one in zip(together, alone, strict=False)]
-    if not all(alike) and said(sources) != together:
-        return None
-    return sum(alike) / len(sources)
+    together, alone = said(sources), [said([source]) for source in sources]
+    errors = [each for each in (together, *alone) if isinstance(each, str)]
+    if errors:
+        record.beam = errors[0]
+        return
+    record.beam = [row for (row,) in alone]
+    if record.beam == together or said(sources) == together:
+        alike = [one == row for one, row in zip(record.beam, together, strict=True)]
+        record.beam_alike = sum(alike) / len(alike)
 
 
 def _ours_unless_worse(

@@ -403,7 +403,7 @@ def beam_alone(bench: Bench) -> Outcome:
     loose=True,
 )
 def beam_on_the_pairs(bench: Bench) -> Outcome:
-    """Translate them by their beam."""
+    """Translate them by their beam, one by one."""
     record = _learned(bench)
     if isinstance(record.beam, str):
         raise NotExamined(record.beam)
