@@ -1,9 +1,9 @@
 """How often an examination names what is wrong, and how often it names something else.
 
-Four measurements. *Right subjects* of every maker: no fault may be named. *Faults on a maker whose
+Three measurements. *Right subjects* of every maker: no fault may be named. *Faults on a maker whose
 trials the signatures do not know*: the outcomes of ``fault_trials.json`` (``python -m
 tools.signatures``), each maker judged by what the others showed. *Pairs*: two faults at once, drawn
-at random. *Blind faults*: written by people who had read the page for users and not the faults.
+at random. Faults of other people are measured by ``benchmarks.blind_faults``.
 """
 
 import argparse
