@@ -17,6 +17,7 @@ def rows() -> list[tuple[str, str, str, str]]:
         *map(_translator, ("en-fr", "en-de")),
         _toy(),
         _examination(),
+        _blind(),
         _training(),
         _checks(),
         _misplaced(),
@@ -51,10 +52,24 @@ def _examination() -> tuple[str, str, str, str]:
     result = (
         f"{unknown['rightly']:,} of {unknown['trials']:,} faults named rightly, {wrongly} wrongly, "
         f"in models of makers it had not seen; of {pairs['trials']} pairs of faults "
-        f"{pairs['wrongly']} wrongly; in {right['subjects']} right models "
+        f"{pairs.get('wrongly', 0)} wrongly; in {right['subjects']} right models "
         f"{len(right['named'])} named"
     )
     return _row("[The examination](examine.md)", result, naming)
+
+
+def _blind() -> tuple[str, str, str, str]:
+    blind = _read("benchmarks/results/blind_faults.json")
+    right = blind["right programs"]
+    result = (
+        f"{blind.get('rightly', 0)} of {blind['faults']} named rightly, "
+        f"{blind.get('an experiment fails', 0)} more shown by a failing experiment, "
+        f"{blind.get('wrongly', 0)} named wrongly; of {len(right)} right programs "
+        f"{sum(bool(each['failed']) for each in right)} called faulty"
+    )
+    return _row(
+        "The same, on programs and faults of people who had read its page alone", result, blind
+    )
 
 
 def _training() -> tuple[str, str, str, str]:
