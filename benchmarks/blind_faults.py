@@ -18,11 +18,10 @@ from tqdm import tqdm
 
 from benchmarks.results_file import write_results
 from tools.by_others import IMPLEMENTATIONS, faults_of, module_with
+from tools.signatures import ENOUGH
 from transformer_course.examine import examine
 from transformer_course.examine.experiment import failing
 
-ENOUGH = 1000.0
-"""Seconds: no outcome may depend on what else the machine does."""
 Trial = tuple[str, int | None]
 """An implementation, and which of its faults; none for the right program."""
 

@@ -264,6 +264,19 @@ def beams(change: Callable) -> Break:
     return break_patient
 
 
+def beam_cuts_one_sentence(patient: Patient) -> None:
+    """Leave out the last word of the first sentence of a batch, alone as in the batch."""
+    right, first = patient.beam, []
+
+    def beam(sentences):
+        if len(sentences) > 1 and not first:
+            first.append(sentences[0])
+        said = zip(sentences, right(sentences), strict=True)
+        return [row[:-1] if sentence in first else row for sentence, row in said]
+
+    patient.beam = beam
+
+
 def cut_at_the_shortest(rows):
     return [row[: min(map(len, rows))] for row in rows]
 
@@ -512,7 +525,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "beam alone": {"yes": None, "no": "beam_repeats_the_batch"},
     "beam on the pairs": {
         "not at all": None,
-        "in a single sentence": beams(lambda said: [said[0][:-1], *said[1:]]),
+        "in a single sentence": beam_cuts_one_sentence,
         "in another way": beams(backwards),
     },
     "ids": {"yes": None, "no": "ids_too_large"},
