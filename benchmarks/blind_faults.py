@@ -20,7 +20,6 @@ from benchmarks.results_file import write_results
 from tools.by_others import IMPLEMENTATIONS, faults_of, module_with
 from tools.signatures import ENOUGH
 from transformer_course.examine import examine
-from transformer_course.examine.experiment import failing
 
 Trial = tuple[str, int | None]
 """An implementation, and which of its faults; none for the right program."""
@@ -33,12 +32,11 @@ def tried(trial: Trial) -> dict[str, Any]:
     name, number = trial
     edits = [] if number is None else faults_of(name)[number]["edits"]
     found = examine(module_with(name, edits).make, ENOUGH)
-    failed = failing({name: outcome.word for name, outcome in found.experiments.items()})
     return {
         "program": name,
         "fault": number,
         "named": [fault.key for fault in found.faults],
-        "failed": failed,
+        "failed": found.observed.failing,
     }
 
 

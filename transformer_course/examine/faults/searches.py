@@ -256,7 +256,7 @@ def _beam_in_a_batch(
 def _beam(
     patient: Patient,
     add: Callable[[float, float], float],
-    width: int = 4,
+    width: int = WIDTH,
     enough: float = math.inf,
     taken: Callable[..., tuple[float, list[int]]] = max,
 ) -> None:
@@ -268,7 +268,7 @@ def _beam(
             grown = []
             for total, tokens in beams:
                 said = patient.scores(source, torch.tensor([tokens]))[0, -1].log_softmax(-1)
-                best = said.topk(4)
+                best = said.topk(WIDTH)
                 for value, token in zip(best.values.tolist(), best.indices.tolist(), strict=True):
                     grown.append((add(total, value), [*tokens, token]))
             grown = sorted(grown, reverse=True)[:width]
