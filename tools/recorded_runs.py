@@ -4,7 +4,7 @@
     python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
-with Ctrl-C for example, goes on where it was.
+with Ctrl-C for example, goes on where it was. Seeds of the results that are not named stay there.
 """
 
 import argparse
@@ -53,7 +53,9 @@ def main() -> None:
     for folder, seed in zip(folders, seeds, strict=True):
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
-    write_json(results_file(options.pair, options.length), _results(runs, options))
+    file = results_file(options.pair, options.length)
+    results = _results(runs, options)
+    write_json(file, joined(read_json(file), results) if file.exists() else results)
     if options.ship:
         _ship(folders[0], runs[0])
 
@@ -110,7 +112,6 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
     """
     if len({(run["machine"], run["precision"]) for run in runs}) > 1:
         raise ValueError(f"the seeds were not trained alike; empty {options.work} and begin again.")
-    best = [run["scores"][f"beam_{BEAM}"] for run in runs]
     first = runs[0]
     seeds = [
         {"seed": run["recipe"]["training"]["seed"], "minutes": run["history"][-1]["seconds"] / 60}
@@ -124,8 +125,8 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         for row in first["history"]
     ]
     return {
-        **{name: round(fmean(scores[name] for scores in best), 2) for name in MEANS},
-        "signature": best[0]["signature"],
+        **_means(seeds),
+        "signature": first["scores"][f"beam_{BEAM}"]["signature"],
         "beam": BEAM,
         "parameters": first["parameters"],
         "precision": first["precision"],
@@ -137,6 +138,37 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
         "curve": curve,
         "translations": first["translations"],
     }
+
+
+def joined(recorded: dict[str, Any], added: dict[str, Any]) -> dict[str, Any]:
+    """Put the seeds of two results together; a seed that both have counts as it was added.
+
+    Raises
+    ------
+    ValueError
+        If what stays of the recorded seeds was trained otherwise.
+    """
+    fresh = {row["seed"] for row in added["seeds"]}
+    staying = [row for row in recorded["seeds"] if row["seed"] not in fresh]
+    if staying and _how(recorded) != _how(added):
+        numbers = ", ".join(str(row["seed"]) for row in staying)
+        raise ValueError(f"seed {numbers} was trained otherwise; name it among --seeds, too.")
+    seeds = sorted(staying + added["seeds"], key=lambda row: row["seed"])
+    shown = added if recorded["settings"]["training"]["seed"] in fresh else recorded
+    return shown | _means(seeds) | {"seeds": seeds}
+
+
+def _how(results: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what must be alike in all seeds."""
+    settings = results["settings"]
+    training = settings["training"] | {"seed": None}
+    return results["machine"], results["precision"], settings | {"training": training}
+
+
+def _means(seeds: list[dict[str, Any]]) -> dict[str, float]:
+    """Return what all seeds reach on average, by beam search."""
+    best = [row[f"beam_{BEAM}"] for row in seeds]
+    return {name: round(fmean(scores[name] for scores in best), 2) for name in MEANS}
 
 
 def _ship(folder: Path, run: dict[str, Any]) -> None:
