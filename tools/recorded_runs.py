@@ -10,6 +10,7 @@ with Ctrl-C for example, goes on where it was. Seeds of the results that are not
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
@@ -77,13 +78,18 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     print(folder, json.dumps(scores), flush=True)
 
 
-def train_to_the_end(run: Run, folder: Path, corpus: Corpus) -> Trainer:
+def train_to_the_end(
+    run: Run, folder: Path, corpus: Corpus, prepare: Callable[[Trainer], None] | None = None
+) -> Trainer:
     """Train, or go on where a run in the folder was stopped; leave the program if it is again.
 
-    In the end the weights have the precision in which they ship, before anything is measured.
+    ``prepare`` changes the trainer before it begins. In the end the weights have the precision in
+    which they ship, before anything is measured.
     """
     folder.mkdir(parents=True, exist_ok=True)
     trainer = run.trainer(folder, corpus)
+    if prepare:
+        prepare(trainer)
     if state.is_there(folder):
         trainer.resume(folder)
     trainer.train()

@@ -1,0 +1,186 @@
+"""What single changes of the recipe give the German translator of captions.
+
+    python -m benchmarks.recipes --data FOLDER                 all changes, 40 minutes each
+    python -m benchmarks.recipes "10,000 merges" --seeds 0 1 2 --data FOLDER
+
+Lesson 9's short recipe, and the same with one thing changed, into what Wu et al. (2021) did, whose
+translator is ahead, or beyond. The whole dev split judges, by loss and by beam search; nothing here
+looks at the test split. Runs that stand in ``results/recipes.json`` are not trained again, and one
+that was stopped goes on where it was.
+"""
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentencepiece import SentencePieceProcessor, set_random_generator_seed
+from torch import nn
+
+from benchmarks.results_file import RESULTS, write_results
+from tools.recorded_runs import train_to_the_end
+from tools.variant_runs import rotary
+from transformer_course.model import FeedForward, MultiHeadAttention
+from transformer_course.model import variants as v
+from transformer_course.translation import RECIPES, SentencePair, evaluate
+from transformer_course.translation.checkpoints import read_json
+from transformer_course.translation.corpora.corpus import Corpus
+from transformer_course.translation.corpora.encoded import EncodedPair, EncodedText
+from transformer_course.translation.training.dev_split import DevSplit
+from transformer_course.translation.training.recipe import Settings
+from transformer_course.translation.training.runs import Run
+from transformer_course.translation.training.trainer import Trainer
+
+PAIR, BEAM = "en-de", 5
+JUDGED_BY = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
+SPLIT_MERGES = 0.1
+"""How often BPE dropout leaves out a merge (Provilkov et al., 2020, section 4.2)."""
+
+
+class PiecesAtRandom(EncodedText):
+    """Sentence pairs whose words are cut otherwise each time, because merges are left out.
+
+    Their lengths, by which they are put into batches, are those without that.
+    """
+
+    def __init__(self, trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+        plain = trainer.pairs
+        self.sources, self.targets = plain.sources, plain.targets
+        self._texts = pairs
+        pieces = trainer.translator.source.pieces  # one set for both languages
+        self._cut = SentencePieceProcessor(
+            model_proto=pieces, enable_sampling=True, nbest_size=-1, alpha=SPLIT_MERGES
+        )
+        set_random_generator_seed(trainer.settings.seed)
+
+    def __getitem__(self, number: int) -> EncodedPair:
+        pair = self._texts[number]
+        return self._cut.encode(pair.source), self._cut.encode(pair.target)
+
+
+def cut_at_random(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+    """Let each epoch see other pieces of the same words."""
+    trainer.pairs = PiecesAtRandom(trainer, pairs)
+
+
+def rotary_and_gelu(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+    """Exchange positions and activation; the weights stay the same tensors."""
+
+    def with_gelu(part: FeedForward) -> nn.Module:
+        new = v.GELUFeedForward(part.expand.in_features, part.expand.out_features)
+        new.expand, new.contract = part.expand, part.contract
+        return new
+
+    rotary(trainer.model)
+    v.replace_parts(trainer.model, FeedForward, with_gelu)
+
+
+@torch.no_grad()
+def smaller_start(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+    """Begin with queries, keys and values that are shorter by the root of 2, as fairseq does."""
+    for part in trainer.model.modules():
+        if isinstance(part, MultiHeadAttention):
+            for projection in (part.query_projection, part.key_projection, part.value_projection):
+                projection.weight /= 2**0.5
+
+
+def larger_eps(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+    """Give Adam the eps of its paper."""
+    for group in trainer.optimizer.param_groups:
+        group["eps"] = 1e-8
+
+
+def nothing(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
+    """Leave the trainer as its settings make it."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing done otherwise: other settings, or a trainer that is changed before it runs."""
+
+    settings: Settings = field(default_factory=dict)
+    prepare: Callable[[Trainer, Sequence[SentencePair]], None] = nothing
+
+
+CHANGES = {
+    "as it is": Change(),
+    "10,000 merges": Change({"text": {"subwords": 10_000}}),
+    "merges left out at random": Change(prepare=cut_at_random),
+    "rotary, GELU": Change(prepare=rotary_and_gelu),
+    "norm after the sum": Change({"model": {"norm_first": False}}),
+    # Peak as high as the cosine's: 1.7 / sqrt(128 * 2500).
+    "inverse root": Change(
+        {"training": {"schedule": "noam", "warmup": 0.25, "learning_rate": 1.7}}
+    ),
+    "deeper, narrower": Change(
+        {"model": {"d_model": 104, "d_ff": 208, "encoder_layers": 6, "decoder_layers": 6}}
+    ),
+    "dropout 0.3": Change({"model": {"dropout": 0.3}}),
+    "clipped at 25": Change({"training": {"clip_norm": 25.0}}),
+    "smaller start of queries, keys, values": Change(prepare=smaller_start),
+    "eps 1e-8": Change(prepare=larger_eps),
+}
+
+
+def main() -> None:
+    """Train what is missing, and write all that is there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("changes", nargs="*", metavar="CHANGE", help="; ".join(CHANGES))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
+    parser.add_argument("--work", type=Path, default=Path(".make/recipes"))
+    options = parser.parse_args()
+    for name in options.changes:
+        if name not in CHANGES:
+            parser.error(f"no such change: {name!r}; there are: {'; '.join(CHANGES)}")
+    for seed in options.seeds:
+        for name in options.changes or CHANGES:
+            if any((name, seed) == (row["change"], row["seed"]) for row in _recorded()):
+                continue
+            row = _trained(name, seed, options)
+            print(row, flush=True)
+            # Read again: another process may have added runs in the meantime.
+            rows = sorted([*_recorded(), row], key=_place)
+            write_results("recipes", {"pair": PAIR, "beam": BEAM, "split": "dev", "runs": rows})
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int]:
+    return [*CHANGES].index(row["change"]), row["seed"]
+
+
+def _recorded() -> list[dict[str, Any]]:
+    file = RESULTS / "recipes.json"
+    return read_json(file)["runs"] if file.exists() else []
+
+
+def _trained(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Train with one change; return what the dev split says."""
+    change = CHANGES[name]
+    how = {"training": {"seed": seed, "threads": 1}}
+    recipe = RECIPES["multi30k"].changed(change.settings).changed(how)
+    run = Run("multi30k", recipe, pair=PAIR, data=options.data)
+    corpus = run.load_corpus()
+    folder = options.work / re.sub(r"\W+", "-", f"{name} {seed}")
+    pairs = corpus.split("train")
+    trainer = train_to_the_end(run, folder, corpus, lambda made: change.prepare(made, pairs))
+    return {"change": name, "seed": seed} | _scores(trainer, corpus)
+
+
+def _scores(trainer: Trainer, corpus: Corpus) -> dict[str, Any]:
+    dev, last = corpus.split("dev"), trainer.history[-1]
+    loss = DevSplit(trainer.translator, dev, trainer.settings.batch_tokens).loss()
+    scores = evaluate(trainer.translator, dev, BEAM)
+    return {
+        "steps": last["step"],
+        "minutes": round(last["seconds"] / 60, 1),
+        "weights": sum(weight.numel() for weight in trainer.model.parameters()),
+        "dev_loss": round(loss, 4),
+        **{name: round(scores[name], 2) for name in JUDGED_BY},
+    }
+
+
+if __name__ == "__main__":
+    main()
