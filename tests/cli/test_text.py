@@ -38,7 +38,12 @@ def test_page_shows_the_lines(run: Run, strange: tuple[Path, Path], tmp_path: Pa
     assert '<td dir="auto">the cat &lt;sleeps&gt;</td>' in html
     assert '<td dir="auto">कुत्ता</td>' in html
     assert not re.search(r"https?://|<script", html)
-    assert re.search(r'<img alt="How long the sentences are\. [^"]+" src="data:image/png', html)
+    pictures = re.findall(r'<img alt="([^.]+)\. ([^"]+)" src="data:image/png', html)
+    assert [title for title, _ in pictures] == [
+        "How long the sentences are",
+        "More text, more BLEU: captions, English into French",
+    ]
+    assert pictures[1][1].endswith("marked: your 17 pairs.")
 
 
 def test_right_text_has_nothing_strange(run: Run, texts: tuple[Path, Path], tmp_path: Path) -> None:

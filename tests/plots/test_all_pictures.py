@@ -55,6 +55,7 @@ IDS = torch.tensor([[1, 2, 3]])
 BEAMS = pd.DataFrame({"beam": [1, 4], "log_probability": [-9.0, -7.0], "length": [1.0, 0.8]})
 VERDICTS = pd.DataFrame({"test": [False, True]}, index=["right model", "no mask"])
 MINUTES = [{"minutes": minutes, "dev_bleu": 8.0 * minutes} for minutes in (0.5, 1, 2, 4)]
+TEXTS = [{"pairs": pairs, "bleu": pairs / 400} for pairs in (1000, 1000, 20_000)]
 PIECES = pd.DataFrame({"pieces": [100, 800], "tokens": [30.0, 15.0], "parameters": [1e5, 8e5]})
 BINS = pd.DataFrame({"sentences": [9, 1], "chrf": [70.0, 40.0]}, index=["up to 8", "over 8"])
 FAILURES = pd.DataFrame(
@@ -92,6 +93,7 @@ PICTURES = {
     "beam_tree": lambda: plots.beam_tree(**search_to_draw()),
     "beam_width_curves": lambda: plots.beam_width_curves(BEAMS.assign(bleu=[30.0, 20.0])),
     "bleu_by_minutes": lambda: plots.bleu_by_minutes({"EN-FR": MINUTES}),
+    "bleu_by_pairs": lambda: plots.bleu_by_pairs(TEXTS, yours=2000),
     "cache_grids": plots.cache_grids,
     "clock_hands": plots.clock_hands,
     "curve_comparison": lambda: plots.curve_comparison({"a": HISTORY}, "dev_loss", "It falls"),

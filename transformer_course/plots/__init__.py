@@ -38,7 +38,7 @@ from transformer_course.plots.multi_head_attention import (
     split_and_merge,
     split_without_transpose,
 )
-from transformer_course.plots.own_text import sentence_lengths
+from transformer_course.plots.own_text import bleu_by_pairs, sentence_lengths
 from transformer_course.plots.positional_encoding import (
     accuracy_by_length,
     clock_hands,
@@ -88,6 +88,7 @@ __all__ = [
     "beam_tree",
     "beam_width_curves",
     "bleu_by_minutes",
+    "bleu_by_pairs",
     "cache_grids",
     "clock_hands",
     "course_map",

@@ -3,10 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
+    MUTED,
+    SERIES,
     blank_axes,
+    check_columns,
     entitle,
     line_styles,
     matplotlib_theme,
@@ -54,4 +59,59 @@ def sentence_lengths(
         axes.figure,
         f"{title}. Lines of the share of sentences against their words; half of the sentences have "
         f"at most so many: {medians}.",
+    )
+
+
+@matplotlib_theme()
+def bleu_by_pairs(
+    runs: Sequence[Mapping[str, float]],
+    yours: int | None = None,
+    title: str = "More text, more BLEU: captions, English into French",
+) -> Picture:
+    """Draw what BLEU was reached with how much text: a dot for each seed, a line through the means.
+
+    Parameters
+    ----------
+    runs
+        Rows with ``pairs`` and ``bleu``, as of
+        :func:`~transformer_course.translation.scores_by_pairs`.
+    yours
+        Sentence pairs of a text to mark on the axis.
+    title
+        What to see.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    frame = pd.DataFrame(runs)
+    check_columns(frame, ("pairs", "bleu"))
+    means = frame.groupby("pairs")["bleu"].mean()
+    [axes] = blank_axes()
+    axes.plot(means.index, means, color=SERIES[1])
+    axes.plot(frame["pairs"], frame["bleu"], "o", color=SERIES[0], markersize=4)
+    axes.set(
+        xlabel="sentence pairs in training (logarithmic)",
+        ylabel="BLEU on the test split (0 to 100)",
+        ylim=(0, None),
+        xscale="log",
+    )
+    axes.set_xticks(means.index)
+    axes.xaxis.set_major_formatter(FuncFormatter("{:,.0f}".format))
+    axes.xaxis.set_minor_locator(NullLocator())
+    entitle(axes, title)
+    marked = ""
+    if yours is not None:
+        axes.axvline(yours, color=MUTED, linestyle=":", linewidth=1.2)
+        axes.annotate(
+            "yours", (yours, 1), (0, 2), ("data", "axes fraction"), "offset points", ha="center"
+        )
+        axes.set_title(axes.get_title(loc="left"), pad=22)
+        marked = f"; marked: your {yours:,} pairs"
+    reached = ", ".join(f"{bleu:.0f} with {pairs:,}" for pairs, bleu in means.items())
+    return Picture(
+        axes.figure,
+        f"{title}. BLEU on the test split against the pairs in training, these on a logarithmic "
+        f"axis: {reached}{marked}.",
     )

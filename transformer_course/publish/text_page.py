@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from transformer_course.plots.own_text import sentence_lengths
+from transformer_course.plots.own_text import bleu_by_pairs, sentence_lengths
 from transformer_course.publish.document import (
     check_page,
     figure,
@@ -15,7 +15,10 @@ from transformer_course.publish.document import (
 )
 from transformer_course.translation.corpora.inspection import Finding, Inspection, Side
 from transformer_course.translation.corpora.languages import WITHOUT_BLANKS, language_name
-from transformer_course.translation.training.recorded_runs import what_to_expect
+from transformer_course.translation.training.recorded_runs import (
+    scores_by_pairs,
+    what_to_expect,
+)
 
 SHOWN, ON_A_PAGE = 10, 100
 """Lines of a finding that the summary and the page show."""
@@ -118,7 +121,10 @@ def _parts(inspection: Inspection) -> Iterator[str]:
     }
     yield figure(sentence_lengths(lengths))
     yield heading("What to expect")
-    yield from map(paragraph, _outlook(inspection))
+    expected, *to_mend = _outlook(inspection)
+    yield paragraph(expected)
+    yield figure(bleu_by_pairs(scores_by_pairs(), inspection.pairs))
+    yield from map(paragraph, to_mend)
     if not inspection.findings:
         yield paragraph(NOTHING)
     for finding in inspection.findings:

@@ -78,6 +78,7 @@ from transformer_course.translation.training.recorded_runs import (
     moses_counts,
     own_text_runs,
     recorded_run,
+    scores_by_pairs,
 )
 from transformer_course.translation.training.runs import doubt_in
 from transformer_course.translation.training.schedule import noam, warmup_cosine
@@ -151,6 +152,7 @@ __all__ = [
     "recorded_run",
     "sample",
     "scores",
+    "scores_by_pairs",
     "search",
     "sentence_counts",
     "sequence_log_probability",
