@@ -1,6 +1,6 @@
 """Train on fewer captions and write down what is reached, to know how much text one needs.
 
-    python -m tools.captions_by_pairs --data FOLDER          about three hours on one core
+    python -m tools.captions_by_pairs --data FOLDER          about five hours on one core
 
 With all captions there are the recorded runs of lesson 9, whose settings are the same. What stands
 in the results is not trained again; a run that was stopped goes on in its folder.
