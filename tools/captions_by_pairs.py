@@ -41,11 +41,12 @@ def main() -> None:
     for seed, size in product(SEEDS, SIZES):
         if (size, seed) in {(run["pairs"], run["seed"]) for run in runs}:
             continue
-        runs.append(_trained(options.work / f"{size}-{seed}", size, seed, options.data))
+        run = _trained(options.work / f"{size}-{seed}", size, seed, options.data)
+        print(run, flush=True)
+        runs.append(run)
         runs.sort(key=lambda run: (run["pairs"], run["seed"]))
         how = {"command": command("tools.captions_by_pairs")} | environment()
         write_json(BY_PAIRS, how | {"runs": runs})
-        print(runs[-1], flush=True)
 
 
 def _with_all(data: Path | None) -> list[dict[str, Any]]:
