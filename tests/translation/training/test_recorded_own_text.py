@@ -10,6 +10,7 @@ from transformer_course.translation.training.recipes import recipe_names, shippe
 from transformer_course.translation.training.recorded_runs import scores_by_pairs
 
 RECORDED = own_text_runs()
+ROOT = Path(__file__).parents[3]
 
 
 def test_two_sides_have_three_seeds_each() -> None:
@@ -32,7 +33,7 @@ def test_all_runs_are_judged_on_the_same_references() -> None:
 
 
 def test_page_on_ones_own_text_says_what_is_recorded() -> None:
-    page = (Path(__file__).parents[3] / "book" / "own_text.md").read_text(encoding="utf-8")
+    page = (ROOT / "book" / "own_text.md").read_text(encoding="utf-8")
     for name in ("little", "tiny", "small"):
         assert f"`{name}`: {shipped_recipe(name).training.steps:,} steps" in page.replace(
             f"`--settings {name}`", f"`{name}`"
@@ -63,6 +64,9 @@ def test_page_on_ones_own_text_says_what_is_recorded() -> None:
         f"BLEU {means[1000]} with 1,000 captions and {means[3000]} with 3,000, three seeds each, "
         f"English into French" in page
     )
+    lesson = (ROOT / "notebooks" / "text" / "09_real_translation.md").read_text(encoding="utf-8")
+    said = f"Captions gave BLEU {means[3000]} with 3,000 pairs and {means[most]} with {most:,}."
+    assert said in lesson
     losses = [[look["dev_loss"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]
     assert [of_run.index(min(of_run)) for of_run in losses] == [2, 2, 2]  # of six looks
     bleus = [[look["dev_bleu"] for look in run["curve"]] for run in runs if run["pieces"] == 6000]
