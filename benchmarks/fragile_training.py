@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.fragile_input import BEAM, LANGUAGES, Row, lasts_in, read_sets
-from benchmarks.results_file import RESULTS, write_results
+from benchmarks.results_file import recorded_runs, write_results
 from tools.recorded_runs import train_to_the_end
-from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.evaluation.evaluate import evaluate
 from transformer_course.translation.training.recipes import LONG_RUN
@@ -46,8 +45,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     parser.add_argument("--work", type=Path, default=Path(".make/fragile_training"))
     options = parser.parse_args()
-    file = RESULTS / "fragile_training.json"
-    rows = read_json(file)["runs"] if file.exists() else []
+    rows = recorded_runs("fragile_training")
     if not any(row["pair"] == options.pair for row in rows):
         shipped = Translator.load(shipped_checkpoint(f"multi30k-{options.pair}"))
         rows.append(_row(options.pair, "as it ships", None, shipped, _corpus(options)))

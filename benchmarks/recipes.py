@@ -20,13 +20,12 @@ import torch
 from sentencepiece import SentencePieceProcessor, set_random_generator_seed
 from torch import nn
 
-from benchmarks.results_file import RESULTS, write_results
+from benchmarks.results_file import recorded_runs, write_results
 from tools.recorded_runs import train_to_the_end
 from tools.variant_runs import rotary
 from transformer_course.model import FeedForward, MultiHeadAttention
 from transformer_course.model import variants as v
 from transformer_course.translation import RECIPES, SentencePair, evaluate
-from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.corpora.encoded import EncodedPair, EncodedText
 from transformer_course.translation.training.dev_split import DevSplit
@@ -138,22 +137,19 @@ def main() -> None:
             parser.error(f"no such change: {name!r}; there are: {'; '.join(CHANGES)}")
     for seed in options.seeds:
         for name in options.changes or CHANGES:
-            if any((name, seed) == (row["change"], row["seed"]) for row in _recorded()):
+            if any(
+                (name, seed) == (row["change"], row["seed"]) for row in recorded_runs("recipes")
+            ):
                 continue
             row = _trained(name, seed, options)
             print(row, flush=True)
             # Read again: another process may have added runs in the meantime.
-            rows = sorted([*_recorded(), row], key=_place)
+            rows = sorted([*recorded_runs("recipes"), row], key=_place)
             write_results("recipes", {"pair": PAIR, "beam": BEAM, "split": "dev", "runs": rows})
 
 
 def _place(row: dict[str, Any]) -> tuple[int, int]:
     return [*CHANGES].index(row["change"]), row["seed"]
-
-
-def _recorded() -> list[dict[str, Any]]:
-    file = RESULTS / "recipes.json"
-    return read_json(file)["runs"] if file.exists() else []
 
 
 def _trained(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
-    MUTED,
     SERIES,
     blank_axes,
     check_columns,
     entitle,
     line_styles,
+    mark_places,
     matplotlib_theme,
 )
 
@@ -65,7 +65,7 @@ def sentence_lengths(
 @matplotlib_theme()
 def bleu_by_pairs(
     runs: Sequence[Mapping[str, float]],
-    yours: int | None = None,
+    yours: int,
     title: str = "More text, more BLEU: captions, English into French",
 ) -> Picture:
     """Draw what BLEU was reached with how much text: a dot for each seed, a line through the means.
@@ -101,17 +101,10 @@ def bleu_by_pairs(
     axes.xaxis.set_major_formatter(FuncFormatter("{:,.0f}".format))
     axes.xaxis.set_minor_locator(NullLocator())
     entitle(axes, title)
-    marked = ""
-    if yours is not None:
-        axes.axvline(yours, color=MUTED, linestyle=":", linewidth=1.2)
-        axes.annotate(
-            "yours", (yours, 1), (0, 2), ("data", "axes fraction"), "offset points", ha="center"
-        )
-        axes.set_title(axes.get_title(loc="left"), pad=22)
-        marked = f"; marked: your {yours:,} pairs"
+    mark_places(axes, {"yours": yours})
     reached = ", ".join(f"{bleu:.0f} with {pairs:,}" for pairs, bleu in means.items())
     return Picture(
         axes.figure,
         f"{title}. BLEU on the test split against the pairs in training, these on a logarithmic "
-        f"axis: {reached}{marked}.",
+        f"axis: {reached}; marked: your {yours:,} pairs.",
     )

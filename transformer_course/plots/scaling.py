@@ -13,12 +13,12 @@ from matplotlib.ticker import FuncFormatter, LogFormatter, NullLocator
 
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
-    MUTED,
     SMALL_SIZE,
     blank_axes,
     check_columns,
     entitle,
     line_styles,
+    mark_places,
     matplotlib_theme,
     points,
 )
@@ -78,15 +78,8 @@ def scaling_curves(
     _scale(axes, frame[x], log)
     axes.set(xlabel=x, ylabel=y)
     lines = list(axes.lines)
-    for text, place in (marks or {}).items():
-        axes.axvline(place, color=MUTED, linestyle=":", linewidth=1.2)
-        # Above the plot, where no line can cross the words.
-        axes.annotate(
-            text, (place, 1), (0, 2), ("data", "axes fraction"), "offset points", ha="center"
-        )
     entitle(axes, title)
-    if marks:
-        axes.set_title(axes.get_title(loc="left"), pad=22)
+    mark_places(axes, marks or {})
     _name_lines(axes, lines)
     return Picture(
         axes.figure,

@@ -8,7 +8,7 @@ white and on a dark page, but no grey reaches a contrast of 4.5 (WCAG AA) on bot
 """
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -181,6 +181,20 @@ def blank_axes(height: int = 320, rows: int = 1) -> list[Axes]:
 def entitle(axes: Axes, title: str) -> None:
     """Write the title that says what to see above the axes."""
     axes.set_title("\n".join(wrapped(title)))
+
+
+def mark_places(axes: Axes, marks: Mapping[str, float]) -> None:
+    """Mark places on the x axis with dotted lines, their names above the plot; the title is there.
+
+    No line of the plot can cross the names there.
+    """
+    for text, place in marks.items():
+        axes.axvline(place, color=MUTED, linestyle=":", linewidth=1.2)
+        axes.annotate(
+            text, (place, 1), (0, 2), ("data", "axes fraction"), "offset points", ha="center"
+        )
+    if marks:
+        axes.set_title(axes.get_title(loc="left"), pad=22)
 
 
 def without_frame(axes: Axes) -> None:
