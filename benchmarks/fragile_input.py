@@ -69,9 +69,9 @@ def lasts_in(rows: Sequence[Row], said: Sequence[str], language: str) -> list[bo
     return [bool(row.must[language].search(text)) for row, text in pairs]
 
 
-def read_sets(path: Path = SENTENCES) -> dict[str, list[Row]]:
+def read_sets() -> dict[str, list[Row]]:
     """Read the sets; the captions come a second time, in capitals."""
-    stored = tomllib.loads(path.read_text(encoding="utf-8"))
+    stored = tomllib.loads(SENTENCES.read_text(encoding="utf-8"))
     sets = {name: [_row(cells, of) for cells in of["rows"]] for name, of in stored.items()}
     sets[CAPITALS] = [row._replace(sentence=row.sentence.upper()) for row in sets[CAPTIONS]]
     return sets

@@ -97,7 +97,7 @@ def test_a_damaged_translator_is_told(monkeypatch):
 def test_the_place_of_the_progress_is_named_without_the_users_name(monkeypatch, home):
     assert str(home) not in finding("progress").found
     assert "$TRANSFORMER_COURSE_HOME/progress.jsonl" in finding("progress").found
-    monkeypatch.delenv("TRANSFORMER_COURSE_HOME")
+    monkeypatch.setenv("TRANSFORMER_COURSE_HOME", "")
     monkeypatch.setenv("HOME", str(home))
     assert "~/.transformer_course/progress.jsonl" in finding("progress").found
 

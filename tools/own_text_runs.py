@@ -17,7 +17,13 @@ from transformer_course import cli
 from transformer_course.translation import Translator, bleu_of_counts
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.corpora.pair_at_hand import write_captions
-from transformer_course.translation.training.looks import Look, looks_in, note_look
+from transformer_course.translation.training.looks import (
+    End,
+    Look,
+    looks_in,
+    note_look,
+    since_the_end,
+)
 from transformer_course.translation.training.recorded_runs import OWN_TEXT
 from transformer_course.translation.training.runs import RUN_FILE, Run, environment, steps_trained
 from transformer_course.translation.training.state import METRICS_FILE
@@ -74,7 +80,7 @@ def _results(folders: list[Path]) -> dict[str, Any]:
 
 def _look(folder: Path) -> Look:
     """Return the look at a run's test split; look if nobody did yet."""
-    if looks := looks_in(folder):
+    if looks := since_the_end(looks_in(folder), End.read(folder).at):
         return looks[0]
     translator, test = Translator.load(folder), Run.read(folder).load_corpus().split("test")
     said = translator.translate([pair.source for pair in test])

@@ -46,7 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong that the user can mend, 130 after Ctrl-C, even if a training saved what it had learned.
     """
     _open_closed_streams()
-    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:
+        print("transformer-course: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str]) -> int:
     arguments, behind = _split_off(arguments)
     options = _parsed(arguments)
     options.behind = behind
@@ -60,9 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
-        print("transformer-course: interrupted.", file=sys.stderr)
-        return INTERRUPTED
     except USER_ERRORS as error:
         if options.debug:
             raise
@@ -536,6 +540,8 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     recipe = read_recipe(options.settings, usual) if options.settings else usual
     for text in options.set:
         recipe = recipe.changed(setting(text))
+    if options.minutes is not None:  # in a recipe, 0 takes its minutes away
+        check_positive("--minutes", options.minutes)
     length = {"minutes": 0} if options.steps else {}  # steps take the place of a recipe's minutes
     recipe = recipe.changed({"training": length | _given(options, SETTINGS)})
     if options.start and recipe.subwords != usual.subwords:
@@ -629,11 +635,13 @@ def _examine(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> None:
     from transformer_course.own.export import exported
-    from transformer_course.own.file import read
+    from transformer_course.own.file import check_sections, read
 
     if options.file.exists():
         raise ValueError(f"{options.file} exists already: name a new file.")
-    write_text(options.file, exported(read(options.model)))
+    text = read(options.model)
+    check_sections(text, options.model)
+    write_text(options.file, exported(text))
     print(f"{options.file}: needs only torch; python {options.file} SOURCE TARGET trains it.")
 
 
@@ -660,9 +668,9 @@ def _evaluate(options: argparse.Namespace) -> None:
         split = options.split or TEST
         pairs = run.load_corpus().split(split)
     scores, said = translate_and_evaluate(translator, pairs, options.beam)
+    print(json.dumps(scores, ensure_ascii=False, indent=1))
     if not options.source and split == TEST:
         note_look(options.checkpoint, "evaluate", options.beam, translator, pairs, said)
-    print(json.dumps(scores, ensure_ascii=False, indent=1))
 
 
 def _translate(options: argparse.Namespace) -> int:

@@ -149,7 +149,7 @@ def _progress() -> Finding:
 
 def _place(file: Path) -> str:
     """Write a path as a reader types it, without the name of the home folder."""
-    if "TRANSFORMER_COURSE_HOME" in os.environ:
+    if os.environ.get("TRANSFORMER_COURSE_HOME"):
         return f"$TRANSFORMER_COURSE_HOME/{file.name}"
     return f"~/{file.relative_to(Path.home())}"
 

@@ -104,6 +104,8 @@ def test_a_wrong_name_costs_an_experiment_and_a_right_one_nothing(opened):
     assert journal.spent(case.case) == 1
     with pytest.raises(ValueError, match=r"gremlins: see the names in `cases.names\(\)`"):
         case.name("gremlins")
+    with pytest.raises(ValueError, match="say what is wrong by a name"):
+        case.name()
 
 
 def test_of_two_faults_both_have_to_be_named(opened):

@@ -148,3 +148,13 @@ def test_beside_a_crash_each_hint_stands_once():
     assert "Apart from that: It stopped with RuntimeError: in other words" in repr(feedback)
     page = feedback._repr_html_()
     assert [page.count(f"Hint {number} of 3") for number in (1, 2, 3)] == [1, 1, 0]
+
+
+def test_what_a_third_mistake_does_is_known_at_the_next_check():
+    catalogue = Catalogue(double.mistakes, double.observer.run_case)
+    for _ in range(3):
+        for several in Several((TRIPLED, CUT)).and_one_more(double.mistakes):
+            catalogue.outcome(several, 0)
+        for several in pairs(double.mistakes):
+            catalogue.outcome(several, 0)
+    assert len(catalogue._outcomes) == 4

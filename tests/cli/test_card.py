@@ -1,5 +1,7 @@
 """The card of two sides of a question, and the notes of each look at a test split."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from transformer_course import cli
-from transformer_course.publish.card import BLANKS, FILL_IN, unfilled
+from transformer_course.publish.card import BLANKS, FILL_IN, Told, unfilled
 from transformer_course.translation import toy_corpus
 from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.training.looks import LOOKS_FILE, looks_in
@@ -70,6 +72,17 @@ def test_card_looks_once_at_each_test_split(run: Run, runs: Path, tmp_path: Path
         assert run("card", card, *sides(runs))[0] == 0
     assert [len(looks_in(folder)) for folder in sorted(runs.iterdir())] == [1, 1, 1, 1]
     assert cards[0].read_text(encoding="utf-8") == cards[1].read_text(encoding="utf-8")
+
+
+def test_a_look_before_the_end_does_not_count(run: Run, runs: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "a-0"
+    shutil.copytree(runs / "a-0", folder)
+    (folder / LOOKS_FILE).unlink(missing_ok=True)
+    assert run("evaluate", folder)[0] == 0
+    path = folder / RUN_FILE
+    stored = read_json(path)
+    path.write_text(json.dumps(stored | {"ended": "2999-01-01T00:00:00+00:00"}), encoding="utf-8")
+    assert Told.read(folder).look is None
 
 
 def test_words_are_not_overwritten(run: Run, fails: Fails, runs: Path, tmp_path: Path) -> None:

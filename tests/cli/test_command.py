@@ -82,3 +82,14 @@ def test_installed_command_translates_for_a_reader_that_leaves(trained: Path) ->
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait(timeout=120) == 0
+
+
+def test_ctrl_c_while_arguments_are_read_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("transformer_course.translation.translator.shipped_checkpoint", interrupt)
+    assert cli.main(["translate", "toy", "the cat"]) == cli.INTERRUPTED
+    assert capsys.readouterr().err == "transformer-course: interrupted.\n"

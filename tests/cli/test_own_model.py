@@ -32,6 +32,15 @@ def test_check_lists_every_part(run: Run, tmp_path: Path) -> None:
     assert sum(line.endswith("given") for line in lines) == len(parts()) - 1
 
 
+def test_a_section_of_ones_own_is_no_part(run: Run, tmp_path: Path) -> None:
+    path = file_with(tmp_path, softmax=SOFTMAX)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n")
+    status, output, _ = run("check", path)
+    assert status == 0
+    assert "my_helper" not in output
+
+
 def test_check_names_what_is_wrong(run: Run, tmp_path: Path) -> None:
     wrong = SOFTMAX.replace("dim=-1", "dim=0")
     status, output, _ = run("check", file_with(tmp_path, softmax=wrong))
@@ -100,6 +109,9 @@ def test_export_writes_a_file_that_needs_torch_alone(
     text = home.read_text(encoding="utf-8")
     assert "transformer_course" not in text and "yours, 2026-11-23" in text
     assert "exists already" in fails("export", home, "--model", path)
+    other = tmp_path / "other.py"
+    other.write_text("print(1)", encoding="utf-8")
+    assert "has no section for softmax" in fails("export", tmp_path / "new.py", "--model", other)
     assert home.read_text(encoding="utf-8") == text
 
 

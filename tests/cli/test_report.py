@@ -101,3 +101,11 @@ def test_translations_that_begin_as_those_by_people_do_are_not_alike(
     )
     assert run("report", trained, page)[0] == 0
     assert "translations begin with" not in page.read_text(encoding="utf-8")
+
+
+def test_runs_of_one_name_are_told_apart(run: Run, trained: Path, tmp_path: Path) -> None:
+    twin, page = tmp_path / "b" / trained.name, tmp_path / "report.html"
+    shutil.copytree(trained, twin)
+    assert run("report", trained, twin, page)[0] == 0
+    html = page.read_text(encoding="utf-8")
+    assert f"<title>English into French: {trained} and {twin}</title>" in html

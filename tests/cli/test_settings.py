@@ -62,6 +62,22 @@ def test_unknown_names_are_refused(fails: Callable[..., str], tmp_path: Path) ->
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--minutes", "0"), "--minutes must be positive and finite; got 0.0"),
+        (("--minutes", "nan"), "--minutes must be positive and finite; got nan"),
+        (("--set", "text.min_frequency=-3"), "min_frequency must be a whole number of at least 1"),
+        (("--set", "text.most_words=-1"), "most_words must be a whole number of at least 1"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(
+    fails: Callable[..., str], tmp_path: Path, given: tuple[str, str], said: str
+) -> None:
+    assert said in fails("train", *given, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_resumed_run_keeps_its_settings(
     run: Run, fails: Callable[..., str], tmp_path: Path, settings: Path, files: tuple[str, ...]
 ) -> None:

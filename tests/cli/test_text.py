@@ -71,3 +71,12 @@ def test_characters_are_counted_where_no_blanks_help(run: Run, tmp_path: Path) -
     output = run("text", source, target)[1]
     assert "my.zh: 12 words, 4 different ones" in output
     assert "Chinese sets no blanks between words" in output
+
+
+def test_a_page_needs_no_ten_pairs(run: Run, texts: tuple[Path, Path], tmp_path: Path) -> None:
+    for path in texts:
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(lines[:3]), encoding="utf-8")
+    page = tmp_path / "text.html"
+    assert run("text", *texts, "--output", page)[0] == 0
+    assert "<h2>Pairs drawn at random</h2>" in page.read_text(encoding="utf-8")

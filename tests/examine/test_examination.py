@@ -19,6 +19,7 @@ from transformer_course.examine import (
     examine,
     reference,
 )
+from transformer_course.examine.bench import Bench
 from transformer_course.examine.experiment import EXPERIMENTS
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
@@ -56,6 +57,8 @@ def subject(network: nn.Module, **given) -> Subject:
         ({"target_vocab": 0}, "target_vocab must be a whole number of at least 1"),
         ({"pad": 12}, "pad must be an id from 0 to 11; got 12"),
         ({"source_pad": -1}, "source_pad must be an id from 0 to 11; got -1"),
+        ({"pad": None}, "pad must be an id from 0 to 11; got None"),
+        ({"eos": [2]}, r"eos must be an id from 0 to 11; got \[2\]"),
         ({"loss": 3}, "loss must be a function; got int"),
     ],
 )
@@ -67,6 +70,15 @@ def test_subject_that_makes_no_sense_is_refused(given: dict, said: str) -> None:
 def test_what_is_no_subject_is_refused() -> None:
     with pytest.raises(ExaminationError, match="a Subject is wanted"):
         examine(lambda: Echo())
+    with pytest.raises(ExaminationError, match="a Subject is wanted"):
+        examine(Echo())
+
+
+@pytest.mark.parametrize(("pad", "ids"), [(0, {1, 2}), (1, {0, 2})])
+def test_of_a_small_vocabulary_all_but_padding_are_words(pad: int, ids: set[int]) -> None:
+    sizes = {"source_vocab": 3, "target_vocab": 3}
+    bench = Bench(Subject(Echo(3, 3), **sizes, pad=pad, bos=pad, eos=2), 1)
+    assert {*bench.source_words} == {*bench.target_words} == ids
 
 
 def test_what_is_not_given_is_not_examined_and_said() -> None:
@@ -152,6 +164,43 @@ def test_model_on_a_gpu() -> None:
     assert examine(subject(Echo().cuda()), 20).experiments["source"].word == "all"
 
 
+# Searches that cannot be used
+
+
+def test_what_is_no_list_of_ids_is_said() -> None:
+    made = course(**SMALL).subject()
+    made.translate = lambda sentences: torch.zeros(len(sentences), dtype=torch.long)
+    found = examine(made, 20)
+    assert not found.healthy
+    assert found.experiments["their translation"].numbers["error"] == "it returns no lists of ids"
+
+
+def test_what_fails_is_not_tried_again() -> None:
+    bench, tried = Bench(subject(Echo()), 1), []
+
+    def fail(bench: Bench) -> None:
+        tried.append(bench)
+        raise RuntimeError("no")
+
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="no"):
+            bench.once(fail)
+    assert len(tried) == 1
+
+
+def test_a_beam_that_fails_on_the_fork_alone_fails() -> None:
+    made = course(**SMALL).subject()
+    beam = made.beam
+
+    def fails_on_one_word_repeated(sentences):
+        if any(len({*sentence}) == 1 for sentence in sentences):
+            raise RuntimeError("no")
+        return beam(sentences)
+
+    made.beam = fails_on_one_word_repeated
+    assert examine(made, 20).experiments["beam"].word == "it raises an error"
+
+
 # What stays as it was
 
 
@@ -164,7 +213,15 @@ def test_everything_is_put_back() -> None:
     before = {name: value.clone() for name, value in network.state_dict().items()}
     modes = [module.training for module in network.modules()]
     chance = torch.get_rng_state(), random.getstate()
-    assert "it is still learning" in str(examine(made.subject(), 3).experiments)
+    subject = made.subject()
+    step = subject.training_step
+
+    def clearing_step(*batch):
+        network.zero_grad(set_to_none=False)  # into the tensors that are there
+        return step(*batch)
+
+    subject.training_step = clearing_step
+    assert "it is still learning" in str(examine(subject, 3).experiments)
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert [module.training for module in network.modules()] == modes
     assert weight.grad.eq(1).all()

@@ -139,7 +139,10 @@ def nobody_looked(folder: Path) -> None:
         ),
         (
             one_after_the_look,
-            {"test_once": "the test split was looked at before the last training ended: 1500-1"},
+            {
+                "test_once": "the test split was looked at before the last training ended: 1500-1",
+                "paired_test": "the test split of 1500-1 has not been looked at since its training",
+            },
         ),
         (
             nobody_looked,
@@ -249,3 +252,13 @@ def test_links_are_not_followed(group: Path) -> None:
     link_to_a_secret(hand_in(group / "mallory"))
     row = graded(group)["mallory"]
     assert row.problem == "this folder holds no notebook and no my_transformer.py"
+
+
+def test_hidden_files_of_a_zip_are_not_handed_in(tmp_path: Path) -> None:
+    anna = hand_in(tmp_path / "group" / "anna")
+    for place in ("anna/._card.md", "anna/.old/card.md", "__MACOSX/anna/._card.md"):
+        path = tmp_path / "group" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"\x00\x05\x16\x07\xff")
+    assert grading.submissions(tmp_path / "group") == [anna]
+    assert graded(tmp_path / "group")["anna"].solved == len(ALL)

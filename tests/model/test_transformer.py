@@ -17,6 +17,7 @@ from transformer_course.model import (
     Transformer,
     TransformerConfig,
     capture_attention,
+    evaluating,
 )
 from transformer_course.model.torch_weights import load_torch_weights, torch_transformer
 
@@ -430,3 +431,34 @@ def test_memory_and_ids_of_different_sentences_are_refused(
     model, memory = small_model(), noise(*memory_shape, SMALL.d_model)
     with pytest.raises(ValueError, match=r"the same sentences: .*Pass the source_ids"):
         model.decode(random_ids(*target_shape), memory, random_ids(*source_shape))
+
+
+def test_a_part_in_eval_mode_stays_in_it() -> None:
+    model = small_model()
+    model.train()
+    model.encoder.eval()
+    with evaluating(model):
+        assert not any(module.training for module in model.modules())
+        assert not torch.is_grad_enabled()
+    assert model.training and model.decoder.training
+    assert not any(module.training for module in model.encoder.modules())
+
+
+@pytest.mark.parametrize(
+    ("norm_first", "layers", "hidden", "said"),
+    [
+        (False, 1, 32, "torch has 2 tensors in LayerNorm, ours 0; build"),
+        (False, 2, 32, "torch has 2 layers, ours 1; build theirs with"),
+        (True, 1, 24, r"shape \(24, 16\) do not fit into ours of \(32, 16\)"),
+    ],
+)
+def test_weights_of_another_build_are_refused_before_any_is_copied(
+    norm_first: bool, layers: int, hidden: int, said: str
+) -> None:
+    sizes = {"d_model": 16, "heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1}
+    ours = Transformer(TransformerConfig(9, 9, norm_first=norm_first, **sizes))
+    theirs = nn.Transformer(16, 2, layers, 1, hidden, batch_first=True)
+    before = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
+    with pytest.raises(ValueError, match=said):
+        load_torch_weights(ours, theirs)
+    assert all(before[name].equal(tensor) for name, tensor in ours.state_dict().items())

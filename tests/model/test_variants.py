@@ -13,6 +13,7 @@ from transformer_course.model import (
     LayerNorm,
     MultiHeadAttention,
     Transformer,
+    capture_attention,
     causal_mask,
     fused_attention,
     scaled_dot_product_attention,
@@ -279,6 +280,23 @@ def test_only_self_attention_looks_up_in_another_way():
         if isinstance(module, MultiHeadAttention)
     }
     assert ways == {"self_attention": v.rotary_attention, "cross_attention": fused_attention}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda attention: v.rotary_attention,
+        lambda attention: v.RelativeAttention(6),
+        lambda attention: v.BucketAttention(attention.heads),
+    ],
+)
+def test_weights_of_other_look_ups_are_not_captured_and_change_nothing(make):
+    network, ids = v.look_up_by(new_model(), make), random_ids(2, 5)
+    usual = network(ids, ids)
+    with capture_attention(network) as maps:
+        captured = network(ids, ids)
+    torch.testing.assert_close(captured, usual)
+    assert {name.rpartition(".")[2] for name in maps} == {"cross_attention"}
 
 
 def test_trained_look_ups_are_parameters_of_the_network():
@@ -615,3 +633,10 @@ def test_texts_end_with_the_end_token_and_padding():
 
     texts = network.complete(torch.tensor([[2], [2]]), 1, 12, choose)
     assert texts.tolist() == [[2, 3, 1, PAD], [2, 4, 5, 1]]
+
+
+def test_a_prompt_may_hold_the_end_token():
+    network = language_model()
+    prompt = torch.tensor([[5, 1, 6, 7]])
+    texts = network.complete(prompt, 1, 6, lambda logits: torch.tensor([4]))
+    assert texts.tolist() == [[5, 1, 6, 7, 4, 4]]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from transformer_course.own import file
 from transformer_course.own.file import HISTORY, NAME, repair, replace
 from transformer_course.own.sections import (
     EARLIER_USE_OF_GIVEN,
@@ -62,6 +63,23 @@ def test_bytes_that_are_no_text_are_put_aside(path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     assert "1 part" in repair(path)
     assert yours(path.read_text(encoding="utf-8")) == ["softmax"]
+
+
+def test_text_of_another_coding_is_put_aside(path) -> None:
+    path.write_bytes(path.read_bytes() + "\n# café\n".encode("latin-1"))
+    said = repair(path)
+    assert "is not UTF-8 text" in said and "1 part of yours" in said
+    assert repair(path) is None
+
+
+def test_only_who_holds_the_lock_mends(path, monkeypatch) -> None:
+    monkeypatch.setattr(file, "LOCK_SECONDS", 0)
+    with file.locked(path):
+        assert repair(path) is None
+        path.write_text("dfe", encoding="utf-8")
+        with pytest.raises(OSError, match="lock"):
+            repair(path)
+    assert path.read_text(encoding="utf-8") == "dfe"
 
 
 def test_deleted_file_comes_back_from_its_history(path) -> None:

@@ -74,6 +74,13 @@ def refused(notebook: Notebook, name: str) -> str:
     return said
 
 
+def test_a_file_that_became_unreadable_is_said(notebook) -> None:
+    notebook.run(SOFTMAX)
+    path = file_of(notebook)
+    path.write_bytes(path.read_bytes() + "# é".encode("latin-1"))
+    assert joined(notebook, "softmax").endswith(f"so it is not a {path.name}.")
+
+
 def test_answer_that_uses_its_notebook_is_refused(notebook) -> None:
     notebook.run("seen = []")
     notebook.run(CAUSAL.replace("return", "seen.append(length)\n    return"))

@@ -169,7 +169,7 @@ class Screen:
 @pytest.fixture
 def screen(monkeypatch) -> Screen:
     screen = Screen()
-    monkeypatch.setattr(IPython, "get_ipython", object)
+    monkeypatch.setattr(IPython, "get_ipython", lambda: SimpleNamespace(kernel="there"))
     monkeypatch.setattr(IPython.display, "display", screen.display)
     return screen
 

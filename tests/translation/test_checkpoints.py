@@ -67,7 +67,9 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b'{"model": {', b"\xff\xfe", b"[" * 100_000], ids=lambda c: repr(c[:12])
+    "content",
+    [b"", b'{"model": {', b"\xff\xfe", b"[" * 100_000, b"[]", b"null"],
+    ids=lambda c: repr(c[:12]),
 )
 def test_damaged_json_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "config.json"

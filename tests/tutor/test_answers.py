@@ -103,3 +103,31 @@ def test_cells_that_are_no_python_are_passed_over_unless_the_answer_is_in_one():
     assert broken.fault.lineno == 1
     assert broken.defines_but_cannot_be_read("answer")
     assert not broken.defines_but_cannot_be_read("answ")
+
+
+def test_what_stars_bring_is_there_unless_a_cell_defines_it():
+    answer, names = made(
+        "answer",
+        "from math import *",
+        "def log(x): return 'mine'",
+        "def answer(): return sqrt(4), log(1)",
+    )
+    assert answer() == (2.0, "mine")
+    assert "cos" not in names
+
+
+def test_a_later_definition_takes_the_place_of_one_that_a_helper_needed():
+    for z, power in (("z", "a_power"), ("a", "power")):
+        answer, _ = made(
+            "answer",
+            f"{z} = -0.4",
+            f"def {power}(x): return x ** {z}",
+            f"{z} = -0.5",
+            f"def answer(): return {z}, {power}(4)",
+        )
+        assert answer() == (-0.5, 0.5)
+
+
+def test_what_a_shell_returns_hides_no_answer():
+    answer, _ = made("answer", "files = !ls\nrows, n = %sql select 1\ndef answer(): return 3")
+    assert answer() == 3

@@ -26,7 +26,7 @@ from transformer_course.examine import Subject
 from transformer_course.files import write_text
 from transformer_course.own.location import own_file
 from transformer_course.plots import Picture, curve_comparison
-from transformer_course.plots.training import in_notebook
+from transformer_course.plots.renderer import in_notebook
 
 FOLDER = "cases"
 TRAINED = "trained.json"
@@ -151,8 +151,10 @@ class Desk:
         Raises
         ------
         ValueError
-            If there is no such name.
+            If there is no such name, or none is said.
         """
+        if not faults:
+            raise ValueError("say what is wrong by a name of `cases.names()`.")
         if unknown := [fault for fault in faults if fault not in names()]:
             raise ValueError(f"{', '.join(unknown)}: see the names in `cases.names()`.")
         for fault in faults:

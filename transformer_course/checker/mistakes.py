@@ -46,9 +46,9 @@ class Mistake:
             raise self.record.error(f"has a body that is not there: {error}.") from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Several:
-    """Two or three mistakes made at once."""
+    """Two or three mistakes made at once; it is the same as another of the same ones."""
 
     mistakes: tuple[Mistake, ...]
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from torch import nn
+
 from transformer_course.examine import adapters
 from transformer_course.examine.bench import ExaminationError
 from transformer_course.examine.diagnosis import diagnose
@@ -47,7 +49,8 @@ def examine(
     ExaminationError
         If the model cannot be called.
     """
-    made = subject() if callable(subject) and not isinstance(subject, Subject) else subject
+    is_function = callable(subject) and not isinstance(subject, nn.Module)
+    made = subject() if is_function else subject
     if not isinstance(made, Subject):
         raise ExaminationError(
             f"a Subject is wanted, or a function that returns one; got {type(made).__name__}."

@@ -10,10 +10,11 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_course.examine import reference
 from transformer_course.examine.subject import Pair, Subject
+from transformer_course.model.transformer import evaluating, keeping_modes
 
 T = TypeVar("T")
 
@@ -70,15 +71,15 @@ class Bench:
     def source_words(self) -> list[int]:
         """Ids of a source that are ordinary words; where there are few, all but padding."""
         subject = self.subject
-        return _words(
-            subject.source_vocab, {subject.source_pad, subject.bos, subject.eos, subject.pad}
-        )
+        special = {subject.source_pad, subject.bos, subject.eos, subject.pad}
+        return _words(subject.source_vocab, special, subject.source_pad)
 
     @cached_property
     def target_words(self) -> list[int]:
         """Ids of a target that are ordinary words; where there are few, all but padding."""
         subject = self.subject
-        return _words(subject.target_vocab, {subject.pad, subject.bos, subject.eos})
+        special = {subject.pad, subject.bos, subject.eos}
+        return _words(subject.target_vocab, special, subject.pad)
 
     @cached_property
     def sources(self) -> Tensor:
@@ -117,7 +118,7 @@ class Bench:
         Random numbers are the same in every call: so a model that draws some in eval mode, which
         one experiment finds, does not hide from the others what moves its scores.
         """
-        with evaluating(self.network), torch.no_grad(), torch.random.fork_rng(devices=[]):
+        with evaluating(self.network), self._kept_random_numbers():
             torch.manual_seed(0)
             return self.scores_as_it_is(source, target).detach().float().cpu()
 
@@ -142,7 +143,7 @@ class Bench:
     @cached_property
     def is_steady(self) -> bool:
         """Whether two calls in eval mode return the same."""
-        with evaluating(self.network), torch.no_grad():
+        with evaluating(self.network):
             first, second = (self.scores_as_it_is(self.sources, self.targets) for _ in range(2))
         return bool(self.effect(first.float().cpu(), second.float().cpu()).max() <= EFFECT)
 
@@ -272,10 +273,19 @@ class Bench:
         return reference.greedy(self.scores, source, subject.bos, subject.eos, steps)
 
     def once(self, make: Callable[["Bench"], T]) -> T:
-        """Return what a function makes of the bench, made at the first call and kept."""
+        """Return what a function makes of the bench, made at the first call and kept.
+
+        An error is kept as well: what took long must not be tried anew by each experiment.
+        """
         if make not in self._made:
-            self._made[make] = make(self)
-        return self._made[make]
+            try:
+                self._made[make] = make(self), None
+            except Exception as error:
+                self._made[make] = None, error
+        made, error = self._made[make]
+        if error:
+            raise error
+        return made
 
     # The network's state
 
@@ -321,10 +331,12 @@ class Bench:
         network = self.network
         tensors = [*network.parameters(), *network.buffers()]
         before = [tensor.detach().clone() for tensor in tensors]
-        gradients = [parameter.grad for parameter in network.parameters()]
-        chance = torch.get_rng_state()
+        gradients = [
+            None if parameter.grad is None else parameter.grad.detach().clone()
+            for parameter in network.parameters()
+        ]
         try:
-            with _keeping_modes(network):
+            with self._kept_random_numbers(), keeping_modes(network):
                 yield
         finally:
             with torch.no_grad():
@@ -332,32 +344,16 @@ class Bench:
                     tensor.copy_(value)
             for parameter, gradient in zip(network.parameters(), gradients, strict=True):
                 parameter.grad = gradient
-            torch.set_rng_state(chance)
+
+    def _kept_random_numbers(self) -> contextlib.AbstractContextManager[None]:
+        """Put torch's random numbers back, those of a graphics card too."""
+        return torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else [])
 
 
-@contextlib.contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Put a network in eval mode for a while."""
-    with _keeping_modes(network):
-        network.eval()
-        yield
-
-
-@contextlib.contextmanager
-def _keeping_modes(network: nn.Module) -> Iterator[None]:
-    """Put the mode of each module back."""
-    modes = [(module, module.training) for module in network.modules()]
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
-
-
-def _words(vocab: int, special: set[int]) -> list[int]:
+def _words(vocab: int, special: set[int], padding: int) -> list[int]:
     ids = range(min(vocab, 2000))  # enough to draw from
     words = [number for number in ids if number not in special]
-    return words if len(words) > 1 else [number for number in ids if number != min(special)]
+    return words if len(words) > 1 else [number for number in ids if number != padding]
 
 
 def _drawn(words: list[int], rows: int, length: int, seed: int) -> Tensor:

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from torch import nn
+
 from transformer_course.checker.exits import no_exit
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine.bench import ExaminationError, in_a_line
@@ -68,7 +70,7 @@ def _run(path: Path, seconds: float) -> ModuleType:
 def _made(found: Any, path: Path, name: str, seconds: float) -> Subject:
     if isinstance(found, Subject):
         return found
-    if not callable(found):
+    if not callable(found) or isinstance(found, nn.Module):
         raise ExaminationError(
             f"`{name}` in {path} must be a Subject or a function that returns one; got "
             f"{type(found).__name__}."

@@ -289,9 +289,16 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
         rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
     except Exception as error:
         return f"it raises {type(error).__name__}: {error}"
+    if not all(_are_ids(row) for row in rows):
+        return "it returns no lists of ids"
     if len(rows) != len(sources):
         return f"it returns {len(rows)} translations of {len(sources)} sentences"
     return rows
+
+
+def _are_ids(row: object) -> bool:
+    """Whether it is a list of whole numbers: a tensor may have had other axes or numbers."""
+    return isinstance(row, list) and all(type(number) is int for number in row)
 
 
 def _goes_on(subject: Subject, rows: list[list[int]]) -> bool:
@@ -353,9 +360,11 @@ def _search_by_beam(bench: Bench, record: Lesson) -> None:
     ours = _our_beam(bench, ids, 2 + LONGER)
     (greedy,) = bench.greedy(ids, 2 + LONGER)
     record.fork_ours, record.fork_greedy = (_likelihood(bench, ids, t) for t in (ours, greedy))
-    if not isinstance(said, str):
-        (row,) = _up_to_the_end(bench, said)
-        record.fork_theirs = _likelihood(bench, ids, row)
+    if isinstance(said, str):
+        record.beam = said
+        return
+    (row,) = _up_to_the_end(bench, said)
+    record.fork_theirs = _likelihood(bench, ids, row)
     pairs = record.pairs[:BEAMED]
     sources = [list(source) for source, _ in pairs]
     _beam_in_a_batch_and_alone(bench, record, sources)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_course.examine import reference
-from transformer_course.examine.bench import evaluating
 from transformer_course.examine.subject import Pair, Subject
+from transformer_course.model.transformer import evaluating
 
 Mask = Callable[[Tensor, Tensor], Tensor]
 """From source and target ids, True where a query (row) may see a key: (batch, 1, query, key)."""
@@ -140,7 +140,7 @@ class Patient:
     @contextmanager
     def translating(self) -> Iterator[None]:
         """Be in the mode that translating asks for."""
-        with evaluating(self.network), torch.no_grad():
+        with evaluating(self.network):
             yield
 
     def greedy(self, scores: Callable, source: Tensor) -> list[list[int]]:

@@ -96,12 +96,13 @@ class Subject:
             check_whole(name, size)
             if size < SMALLEST:
                 raise ValueError(f"{name} must be at least {SMALLEST}; got {size}.")
-        ids = {"pad": self.pad, "bos": self.bos, "eos": self.eos, "unknown": self.unknown}
-        for name, number in ids.items():
-            self._check_id(name, number, self.target_vocab)
-        self._check_id("source_pad", self.source_pad, self.source_vocab)
+        for name in ("pad", "bos", "eos"):
+            self._check_id(name, self.target_vocab)
+        if self.unknown is not None:
+            self._check_id("unknown", self.target_vocab)
+        self._check_id("source_pad", self.source_vocab)
 
-    @staticmethod
-    def _check_id(name: str, number: int | None, size: int) -> None:
-        if number is not None and not 0 <= number < size:
-            raise ValueError(f"{name} must be an id from 0 to {size - 1}; got {number}.")
+    def _check_id(self, name: str, size: int) -> None:
+        number = getattr(self, name)
+        if not (isinstance(number, int) and 0 <= number < size):
+            raise ValueError(f"{name} must be an id from 0 to {size - 1}; got {number!r}.")

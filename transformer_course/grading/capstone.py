@@ -34,7 +34,8 @@ def _named(folder: Path, name: str) -> Path | None:
     """Return the file whose name ends so: a learner's name is often put before it."""
     # glob passes over what nobody may read.
     found = (path for path in sorted(folder.glob("*")) if path.name.lower().endswith(name))
-    return next((path for path in found if _is_plain(path)), None)
+    # macOS adds a hidden file of the same ending beside each.
+    return next((p for p in found if not p.name.startswith(".") and _is_plain(p)), None)
 
 
 def _is_plain(path: Path) -> bool:

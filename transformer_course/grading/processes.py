@@ -54,16 +54,20 @@ def submissions(folder: Path) -> list[Path]:
 
 
 def _handed_in(entry: Path) -> list[Path]:
-    if entry.name.startswith("."):
+    if _is_hidden(Path(entry.name)):
         return []
     if not entry.is_dir():
         return [entry]
     # Where files are collected, a learner's name is often put before that of the file.
-    files = [path for path in entry.rglob("*") if path.name.lower().endswith((".ipynb", NAME))]
-    hidden = [path for path in files if any(p[0] == "." for p in path.relative_to(entry).parts)]
-    folders = [entry, *(path for path in entry.rglob("*") if path.is_dir())]
-    cards = [path for path in folders if is_capstone(path)]
-    return [*cards, *(path for path in files if path not in hidden)] or [entry]
+    seen = [path for path in entry.rglob("*") if not _is_hidden(path.relative_to(entry))]
+    files = [path for path in seen if path.name.lower().endswith((".ipynb", NAME))]
+    cards = [path for path in (entry, *seen) if path.is_dir() and is_capstone(path)]
+    return [*cards, *files] or [entry]
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether it, or a folder that it lies in, is hidden; a zip of macOS has such a folder."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
 def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
@@ -142,7 +146,7 @@ def _follow(
 ) -> None:
     """Fill in the row as the process reports, so that what came before an accident counts."""
     row.problem = "its process broke off: it ran out of memory, or ended Python"
-    until = time.monotonic() + START
+    until, too_late = time.monotonic() + START, f"did not begin within {START:g} seconds"
     lines = _lines(ours)
     while time.monotonic() < until and not stopped.is_set():
         if _resident(process) > limits.memory:
@@ -152,6 +156,7 @@ def _follow(
             message = json.loads(next(lines) or "null")
             if message == "begun":
                 until = time.monotonic() + limits.seconds
+                too_late = f"did not end within {limits.seconds:g} seconds"
             elif message is not None and row.take(message):
                 return
         except StopIteration:
@@ -159,9 +164,7 @@ def _follow(
         except ValueError:  # no JSON, or not what a row holds
             row.problem = "its process sent something that is not a result"
             return
-    row.problem = (
-        "stopped" if stopped.is_set() else f"did not end within {limits.seconds:g} seconds"
-    )
+    row.problem = "stopped" if stopped.is_set() else too_late
 
 
 def _lines(ours: Connection) -> Iterator[bytes]:

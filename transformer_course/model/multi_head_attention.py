@@ -99,10 +99,11 @@ def capture_attention(
 ) -> Iterator[dict[str, Float[Tensor, "batch heads query key"]]]:
     """Hand out the attention weights of every multi-head attention inside ``model``.
 
-    Within the block each module computes by the textbook path, which has weights to show. The
-    dictionary maps a module's path, such as ``decoder.layers.0.cross_attention`` (``""`` for
-    ``model`` itself), to the weights of its latest call, shaped (batch, heads, query, key) and
-    detached.
+    Within the block each module computes by the textbook path, which has weights to show. A module
+    that looks up otherwise than the paper, as those in ``variants`` may, stays as it is and is left
+    out: its weights are others. The dictionary maps a module's path, such as
+    ``decoder.layers.0.cross_attention`` (``""`` for ``model`` itself), to the weights of its latest
+    call, shaped (batch, heads, query, key) and detached.
 
     Examples
     --------
@@ -111,22 +112,37 @@ def capture_attention(
     >>> maps["encoder.layers.0.self_attention"].shape      # doctest: +SKIP
     """
     maps: dict[str, Tensor] = {}
-
-    def attend_and_record(
-        name: str, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
-    ) -> Tensor:
-        output, weights = scaled_dot_product_attention(query, key, value, mask)
-        maps[name] = weights.detach()
-        return output
-
-    attentions = [(name, module, module.attend) for name, module in _attentions(model).items()]
+    attentions = [
+        (name, module, module.attend)
+        for name, module in _attentions(model).items()
+        if _looks_up_as_usual(module)
+    ]
     try:
         for name, module, _ in attentions:
-            module.attend = partial(attend_and_record, name)
+            module.attend = partial(_attend_and_record, maps, name)
         yield maps
     finally:
         for _, module, usual in attentions:
             module.attend = usual
+
+
+def _attend_and_record(
+    maps: dict[str, Tensor],
+    name: str,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+) -> Tensor:
+    output, weights = scaled_dot_product_attention(query, key, value, mask)
+    maps[name] = weights.detach()
+    return output
+
+
+def _looks_up_as_usual(module: MultiHeadAttention) -> bool:
+    """Whether it attends as the paper says, perhaps in a block of :func:`capture_attention`."""
+    look_up = getattr(module.attend, "func", module.attend)
+    return look_up in (fused_attention, _attend_and_record)
 
 
 @contextmanager

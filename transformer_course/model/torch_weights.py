@@ -4,13 +4,15 @@ Two implementations that were written separately and give the same numbers are u
 in the same way.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_course.model.transformer import TransformerConfig
 
+T = TypeVar("T")
 Layer = TypeVar("Layer", nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
 
 FEED_FORWARD = {"feed_forward.expand": "linear1", "feed_forward.contract": "linear2"}
@@ -35,6 +37,7 @@ NAMES: dict[type[nn.Module], dict[str, str]] = {
     },
 }
 """What torch calls the parts of its modules, by our names for them."""
+ALIKE = "build theirs with torch_transformer, from the config of ours."
 
 
 @torch.no_grad()
@@ -42,25 +45,50 @@ def load_torch_weights(ours: nn.Module, theirs: nn.Module) -> None:
     """Copy the weights of a module of torch.nn into ours, part by part.
 
     Torch's Transformer has no embeddings, no positions and no output layer: ours keep their own.
+
+    Raises
+    ------
+    ValueError
+        If they are not built alike; ours is then as it was.
     """
+    pairs = [*_pairs(ours, theirs)]
+    for our_numbers, their_numbers in pairs:
+        if our_numbers.shape != their_numbers.shape:
+            raise ValueError(
+                f"weights of shape {tuple(their_numbers.shape)} do not fit into ours of "
+                f"{tuple(our_numbers.shape)}; {ALIKE}"
+            )
+    for our_numbers, their_numbers in pairs:
+        our_numbers.copy_(their_numbers)
+
+
+def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each of our tensors with torch's."""
     if type(theirs) in NAMES:
         for our_name, their_name in NAMES[type(theirs)].items():
-            load_torch_weights(ours.get_submodule(our_name), theirs.get_submodule(their_name))
+            yield from _pairs(ours.get_submodule(our_name), theirs.get_submodule(their_name))
     elif isinstance(theirs, nn.ModuleList):
-        for our_layer, their_layer in zip(ours, theirs, strict=True):
-            load_torch_weights(our_layer, their_layer)
+        for our_layer, their_layer in _side_by_side(ours, theirs, "layers"):
+            yield from _pairs(our_layer, their_layer)
     elif isinstance(theirs, nn.MultiheadAttention):
         # Torch keeps the three input projections in one matrix, one below the other.
         weights, biases = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
         projections = (ours.query_projection, ours.key_projection, ours.value_projection)
         for projection, weight, bias in zip(projections, weights, biases, strict=True):
-            projection.weight.copy_(weight)
-            projection.bias.copy_(bias)
-        load_torch_weights(ours.output_projection, theirs.out_proj)
+            yield projection.weight, weight
+            yield projection.bias, bias
+        yield from _pairs(ours.output_projection, theirs.out_proj)
     else:
         # A linear layer holds weight and bias, a layer norm gain and bias, in this order.
-        for our_numbers, their_numbers in zip(ours.parameters(), theirs.parameters(), strict=True):
-            our_numbers.copy_(their_numbers)
+        what = f"tensors in {type(theirs).__name__}"
+        yield from _side_by_side(ours.parameters(), theirs.parameters(), what)
+
+
+def _side_by_side(ours: Iterable[T], theirs: Iterable[T], what: str) -> Iterator[tuple[T, T]]:
+    ours, theirs = [*ours], [*theirs]
+    if len(ours) != len(theirs):
+        raise ValueError(f"torch has {len(theirs)} {what}, ours {len(ours)}; {ALIKE}")
+    return zip(ours, theirs, strict=True)
 
 
 def torch_layer(layer_class: type[Layer], config: TransformerConfig) -> Layer:

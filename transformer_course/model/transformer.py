@@ -245,11 +245,18 @@ def initialise_linear_layers(model: nn.Module) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Switch dropout and gradients off inside the block; restore the training flag after it."""
-    was_training = model.training
-    model.eval()
+    """Switch dropout and gradients off inside the block; put each module's mode back after it."""
+    with keeping_modes(model), torch.no_grad():
+        model.eval()
+        yield
+
+
+@contextmanager
+def keeping_modes(model: nn.Module) -> Iterator[None]:
+    """Put the mode of each module back after the block: parts may be in eval mode on purpose."""
+    modes = [(module, module.training) for module in model.modules()]
     try:
-        with torch.no_grad():
-            yield
+        yield
     finally:
-        model.train(was_training)
+        for module, mode in modes:
+            module.training = mode

@@ -8,7 +8,7 @@ from types import ModuleType
 from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
 from transformer_course.own.file import executed, read
-from transformer_course.own.sections import sections
+from transformer_course.own.sections import parts, sections
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,12 @@ def load(path: Path) -> ModuleType:
 
 
 def rows(path: Path, module: ModuleType) -> Iterator[Row]:
-    """Yield what is known about each part of a file, which :func:`load` made a module."""
-    for section in sections(read(path)).values():
+    """Yield what is known about each part of a file, which :func:`load` made a module.
+
+    Sections that are no parts, which a learner may have added, are left out.
+    """
+    found = sections(read(path))
+    for section in (found[name] for name in parts()):
         exercise = catalogues()[section.lesson][section.name]
         candidate = getattr(module, section.name, None)
         feedback = exercise.judge(candidate) if section.is_yours else None

@@ -35,7 +35,17 @@ def read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise FileError(f"{path} is not UTF-8 text, so it is not a {NAME}.") from None
+        raise FileError(f"{path} is not UTF-8 text, so it is not a {NAME}") from None
+
+
+def check_sections(text: str, path: Path) -> None:
+    """Raise FileError if a text lacks the section of a part."""
+    missing = [name for name in sections.parts() if name not in sections.sections(text)]
+    if missing:
+        raise FileError(
+            f"{path} has no section for {', '.join(missing)}: a section begins with a line such as "
+            f"`# --- start_here: softmax (given) ---`"
+        )
 
 
 def executed(text: str, path: Path) -> ModuleType:
@@ -46,12 +56,7 @@ def executed(text: str, path: Path) -> ModuleType:
     FileError
         If it lacks a part, or does not run.
     """
-    missing = [name for name in sections.parts() if name not in sections.sections(text)]
-    if missing:
-        raise FileError(
-            f"{path} has no section for {', '.join(missing)}: a section begins with a line such as "
-            f"`# --- start_here: softmax (given) ---`"
-        )
+    check_sections(text, path)
     try:
         return module_of(text, "my_transformer_tried", f"{path} (tried)")
     except KeyboardInterrupt:
@@ -59,7 +64,7 @@ def executed(text: str, path: Path) -> ModuleType:
     except TimeLimitReached:
         raise FileError(
             f"{path} does not end within {TIME_LIMIT:g} seconds when it is imported: does a loop "
-            "never stop, or does it train at once? What is to run alone belongs into `main`."
+            "never stop, or does it train at once? What is to run alone belongs into `main`"
         ) from None
     except SystemExit as error:
         raise FileError(
@@ -129,10 +134,17 @@ def repair(path: Path) -> str | None:
     OSError
         If something had to be done and the folder cannot be written.
     """
+    if path.exists() and _completed(path) is None and _problem(path) is None:
+        return None
+    with locked(path):
+        return _repaired(path)
+
+
+def _repaired(path: Path) -> str | None:
     if not path.exists() and not _versions(path):
         write_text(path, sections.template())
-    if note := _completed(path):
-        return note
+    if new := _completed(path):
+        return _brought_up_to_date(path, new)
     problem = _problem(path)
     if problem is None:
         return None
@@ -150,21 +162,29 @@ def repair(path: Path) -> str | None:
 
 
 def _completed(path: Path) -> str | None:
-    """Bring a file of an earlier version up to date; say what was done, if anything was.
+    """Return a file of an earlier version with what this one has more; None if nothing is missing.
 
     A file that lacks more sections than the newest version of its history was cut, and is left
-    alone.
+    alone, as is one that cannot be read.
     """
     versions = _versions(path)
     if not path.exists() or not versions:
         return None
-    text = _text(path)
+    try:
+        text = read(path)
+    except FileError:
+        return None
     have = sections.sections(text).keys()
     new = sections.completed(text)
     if new == text or have != sections.sections(_text(versions[0])).keys() or not _runs(new):
         return None
+    return new
+
+
+def _brought_up_to_date(path: Path, new: str) -> str:
+    """Write the completed text; say what it has more."""
+    missing = sections.parts().keys() - sections.sections(read(path)).keys()
     replace(path, new)
-    missing = sections.parts().keys() - have
     added = f"has a new section for {', '.join(sorted(missing))}" if missing else "is up to date"
     return f"{path.name} {added}; everything else is as it was."
 
@@ -178,7 +198,7 @@ def _problem(path: Path) -> str | None:
     if not path.exists():
         return f"{path.name} is missing"
     try:
-        executed(_text(path), Path(path.name))
+        executed(read(path), Path(path.name))
     except FileError as error:
         return str(error)
     return None

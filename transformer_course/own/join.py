@@ -28,7 +28,7 @@ def join(exercise: Exercise, candidate: Callable, own: ModuleType) -> str | None
         return None
     try:
         return _joined(exercise, candidate, own)
-    except NotAPart as reason:
+    except (NotAPart, FileError) as reason:
         return f"It is not in your translator: {reason}."
     except OSError as error:
         return f"It is not in your translator: {own.__file__} cannot be written ({error})."

@@ -27,7 +27,7 @@ SECONDS = 30.0
 """For the examination of a small model, which takes four."""
 
 
-def examined(whole: ModuleType, name: str = NAME) -> Examination:
+def examined(whole: ModuleType) -> Examination:
     """Examine a learner's file.
 
     Raises
@@ -35,7 +35,7 @@ def examined(whole: ModuleType, name: str = NAME) -> Examination:
     ExaminationError
         If its model cannot be called.
     """
-    return examine(lambda: subject_of(whole), SECONDS, name=name)
+    return examine(lambda: subject_of(whole), SECONDS, name=NAME)
 
 
 def finding(whole: ModuleType) -> str:

@@ -27,7 +27,6 @@ from transformer_course.plots.theme import (
     titled,
 )
 
-SINE, COSINE = "even: sine", "odd: cosine"
 MOST_CLOCKS = 16
 DIAL = 1.25
 """Where a dial's axes end; hands have length 1."""

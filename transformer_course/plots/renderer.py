@@ -8,6 +8,7 @@ HTML is left out on purpose: JupyterLab would prefer it, and stay blank without 
 import base64
 import io
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,12 @@ def enable() -> None:
     alt.renderers.register(NAME, mime_bundle)
     hosted = any(variable in os.environ for variable in HOSTED)
     alt.renderers.enable("default" if hosted else NAME)
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook's kernel, so that what is displayed can be written over."""
+    ipython = sys.modules.get("IPython")
+    return getattr(ipython and ipython.get_ipython(), "kernel", None) is not None
 
 
 def mime_bundle(spec: dict[str, Any], **options: Any) -> MimeBundle:

@@ -4,7 +4,6 @@ Measured figures stay out of the default sentences: they differ from one compute
 """
 
 import math
-import sys
 import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from transformer_course.plots.renderer import Picture
+from transformer_course.plots.renderer import Picture, in_notebook
 from transformer_course.plots.theme import (
     INK,
     MUTED,
@@ -370,12 +369,6 @@ class LiveLossPicture:
         else:
             self._handle.update(picture)
         self._drawn = time.monotonic()
-
-
-def in_notebook() -> bool:
-    """Whether this runs in a notebook, so that what is displayed can be written over."""
-    ipython = sys.modules.get("IPython")
-    return ipython is not None and ipython.get_ipython() is not None
 
 
 def _frame(history: History, *columns: str) -> pd.DataFrame:

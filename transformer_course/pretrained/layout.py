@@ -1,6 +1,5 @@
 """Marian's published files: what config.json says and what the weights are, checked."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import UnpicklingError
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from transformer_course.checks import check_choice
 from transformer_course.model import TransformerConfig
-from transformer_course.translation.checkpoints import CheckpointError
+from transformer_course.translation.checkpoints import CheckpointError, json_object
 from transformer_course.translation.corpora.vocabulary import PAD
 from transformer_course.translation.translator import LONGEST_MAX_LEN
 
@@ -90,13 +89,11 @@ def read_layout(folder: Path) -> Layout:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; raise CheckpointError if it is missing or damaged."""
+    text = _existing(path).read_bytes()
     try:
-        content = json.loads(_existing(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        return json_object(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); download it again.") from None
-    if not isinstance(content, dict):
-        raise CheckpointError(f"{path} is damaged: it must hold a JSON object.")
-    return content
 
 
 def _existing(path: Path) -> Path:

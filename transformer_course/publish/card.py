@@ -23,7 +23,13 @@ from transformer_course.translation.evaluation.metrics import (
     drawn_test_sets,
 )
 from transformer_course.translation.evaluation.seeds import exchange_p
-from transformer_course.translation.training.looks import TEST, Look, looks_in, note_look
+from transformer_course.translation.training.looks import (
+    TEST,
+    Look,
+    looks_in,
+    note_look,
+    since_the_end,
+)
 from transformer_course.translation.training.runs import RUN_FILE, Run
 from transformer_course.translation.translator import Translator
 
@@ -85,7 +91,7 @@ class Told:
     @property
     def name(self) -> str:
         """The folder's name."""
-        return self.folder.name
+        return self.folder.resolve().name
 
     @property
     def seed(self) -> int:
@@ -99,8 +105,9 @@ class Told:
 
     @cached_property
     def look(self) -> Look | None:
-        """The first look at the test split by a greedy search, if there was one."""
-        return next((look for look in self.looks if look.beam == 1), None)
+        """The first look at the test split by a greedy search since the training's end, if any."""
+        looks = since_the_end(self.looks, self.ended)
+        return next((look for look in looks if look.beam == 1), None)
 
     @cached_property
     def bleu(self) -> float:
@@ -197,7 +204,10 @@ def figures(first: Sequence[Told], second: Sequence[Told]) -> list[str]:
     everyone = [*first, *second]
     for told in everyone:
         if told.look is None:
-            raise ValueError(f"the test split of {told.name} has not been looked at: write a card.")
+            raise ValueError(
+                f"the test split of {told.name} has not been looked at since its training ended: "
+                f"write a card."
+            )
     if len({(told.look.test, told.look.signature) for told in everyone}) > 1:
         raise ValueError(OTHER_TEST)
     return [*_what_it_is(first[0]), "", *_table(everyone), "", *_compared(first, second)]
@@ -214,9 +224,9 @@ def _what_it_is(told: Told) -> Iterator[str]:
     )
 
 
-def _interval(look: Look, samples: int = 1000) -> tuple[float, float]:
+def _interval(look: Look) -> tuple[float, float]:
     """Return between which BLEUs 95 % of drawn test sets lie."""
-    draws = drawn_test_sets(len(look.table), samples, seed=0)
+    draws = drawn_test_sets(len(look.table), samples=1000, seed=0)
     low, high = np.percentile([bleu_of_counts(c) for c in draws @ look.table], [2.5, 97.5])
     return float(low), float(high)
 

@@ -68,6 +68,7 @@ MANY = 1 / 3
 class Judged:
     """A run, and what its translator makes of a test split."""
 
+    name: str
     folder: Path
     run: Run
     corpus: Corpus
@@ -88,11 +89,6 @@ class Judged:
         """The looks at the dev split; a translator that ships has none."""
         path = self.folder / METRICS_FILE
         return pd.read_csv(path) if path.exists() else None
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self.folder.name
 
     @property
     def pairs(self) -> list[SentencePair]:
@@ -167,7 +163,10 @@ def write_report(
     check_page(path)
     if len(folders) > MOST_RUNS:
         raise ValueError(f"a report compares {MOST_RUNS} runs at most; got {len(folders)}.")
-    judged = [_judged(folder, beam, data) for folder in folders]
+    judged = [
+        _judged(name, folder, beam, data)
+        for name, folder in zip(_names(folders), folders, strict=True)
+    ]
     first = judged[0]
     for other in judged[1:]:
         if other.pairs != first.pairs:
@@ -182,10 +181,16 @@ def write_report(
         note_look(each.folder, "report", beam, each.translator, each.pairs, each.translations)
 
 
-def _judged(folder: Path, beam: int, data: Path | None) -> Judged:
+def _names(folders: Sequence[Path]) -> list[str]:
+    """Return the names of the folders, or their paths if two have the same name."""
+    names = [folder.resolve().name for folder in folders]
+    return names if len({*names}) == len(names) else [*map(str, folders)]
+
+
+def _judged(name: str, folder: Path, beam: int, data: Path | None) -> Judged:
     run = Run.read(folder)
     run = replace(run, data=data) if data else run
-    return Judged(folder, run, run.load_corpus(), beam)
+    return Judged(name, folder, run, run.load_corpus(), beam)
 
 
 def _sides(translator: Translator) -> tuple:

@@ -132,8 +132,9 @@ def _parts(inspection: Inspection) -> Iterator[str]:
         yield paragraph(finding.change)
         places = {line: _place([line], finding) for line in finding.lines[:ON_A_PAGE]}
         yield _lines(finding.name, places, inspection)
-    yield heading("Ten pairs drawn at random")
-    drawn = random.Random(0).sample(range(1, len(inspection.source.lines) + 1), SHOWN)
+    yield heading("Pairs drawn at random")
+    lines = range(1, len(inspection.source.lines) + 1)
+    drawn = random.Random(0).sample(lines, min(SHOWN, len(lines)))
     yield _lines("Drawn at random", {line: f"{line:,}" for line in sorted(drawn)}, inspection)
 
 

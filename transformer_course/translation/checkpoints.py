@@ -20,16 +20,24 @@ def write_json(path: Path, content: Any) -> None:
     write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON; raise CheckpointError if the file is missing or damaged."""
+def json_object(text: str) -> dict[str, Any]:
+    """Read a JSON object; raise ValueError or RecursionError if the text is none."""
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it must hold a JSON object")
+    return content
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; raise CheckpointError if the file is missing or damaged."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json_object(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(
             f"there is no {path.name} in {path.parent}: this is not a checkpoint folder. Give the "
             f"folder that `transformer-course train --output` wrote."
         ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); restore it or train again.") from None
 
 
@@ -56,11 +64,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            metadata = json.loads((file.metadata() or {}).get("json", "{}"))
-    except (SafetensorError, json.JSONDecodeError, RecursionError) as error:
+            metadata = json_object((file.metadata() or {}).get("json", "{}"))
+    except (SafetensorError, ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{path} is damaged or not a safetensors file ({error}); restore it or train again."
         ) from None
-    if not isinstance(metadata, dict):
-        raise CheckpointError(f"{path} is damaged: its metadata must be a JSON object.")
     return tensors, metadata

@@ -17,8 +17,10 @@ from typing import Any
 from transformer_course.checker.answers import make_quotable
 from transformer_course.own.answer import Statement, global_names, statements
 
-MAGIC = re.compile(r"^(\s*)(?:[%!].*|[\w.]+\?{1,2}\s*)$", re.MULTILINE)
+MAGIC = re.compile(r"^(\s*)(?:(?:[\w, ]+=\s*)?[%!].*|[\w.]+\?{1,2}\s*)$", re.MULTILINE)
 """Lines that a notebook understands and Python does not."""
+NOWHERE = -1
+"""The place of a name that no cell defines."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Cell:
         """The statements that can be run without the rest, by the name that they bind."""
         found = {} if self.fault else statements(self.code)
         return {name: each for name, each in found.items() if _stands_alone(each)}
+
+    @cached_property
+    def stars(self) -> list[ast.ImportFrom]:
+        """The imports of ``*``: which names they bind is not known before they run."""
+        body = [] if self.fault else ast.parse(self.code).body
+        return [s for s in body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
 
     @cached_property
     def _table(self) -> symtable.SymbolTable:
@@ -99,10 +107,10 @@ class Program:
     cells: Sequence[Cell]
     own: Callable[[], ModuleType]
     names: dict[str, Any]
-    _begun: set[str] = field(default_factory=set)
+    _defined_at: dict[str, int] = field(default_factory=dict)
 
     def provide(self, name: str, before: int | None = None) -> None:
-        """Run what gives a name its meaning, unless that was done.
+        """Run what gives a name its meaning, unless that or a later definition of it was run.
 
         The last cell counts that comes before the one that needs it; else the first one after.
 
@@ -111,16 +119,26 @@ class Program:
         BaseException
             Whatever the code raises. A name that nothing defines stays undefined.
         """
-        if name in self._begun or name in self.names:
-            return
-        self._begun.add(name)
-        if name == "own":  # in a lesson its set-up makes it, and writes into the folder
-            self.names["own"] = self.own()
-            return
         places = [place for place, cell in enumerate(self.cells) if name in cell.defined]
         earlier = [place for place in places if before is None or place <= before]
-        if places:
-            self._run(name, earlier[-1] if earlier else places[0])
+        place = (earlier or places[:1] or [NOWHERE])[-1]
+        if place <= self._defined_at.get(name, NOWHERE - 1):
+            return
+        self._defined_at[name] = place
+        if name == "own":  # in a lesson its set-up makes it, and writes into the folder
+            self.names["own"] = self.own()
+        elif places:
+            self._run(name, place)
+        elif name in self._starred:
+            self.names[name] = self._starred[name]
+
+    @cached_property
+    def _starred(self) -> dict[str, Any]:
+        """What imports of ``*`` bind."""
+        names: dict[str, Any] = {}
+        for cell in self.cells:
+            exec(compile(ast.Module(cell.stars, []), cell.file, "exec", dont_inherit=True), names)
+        return names
 
     def _run(self, name: str, place: int) -> None:
         cell = self.cells[place]
@@ -132,6 +150,8 @@ class Program:
         tree = ast.parse(cell.code)
         if statement:
             tree = ast.Module([_binding_only(name, statement.tree)], [])
+        else:
+            self._defined_at |= dict.fromkeys(cell.defined, place)
         make_quotable(cell.code, cell.file)
         exec(compile(tree, cell.file, "exec", dont_inherit=True), self.names)
 

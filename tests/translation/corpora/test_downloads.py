@@ -2,6 +2,7 @@ import hashlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -326,3 +327,17 @@ def test_checksum_is_compared(tmp_path: Path) -> None:
         check_sha256(path, SHA256)
     assert SHA256 in str(caught.value)
     assert hashlib.sha256(CONTENT[:-1]).hexdigest() in str(caught.value)
+
+
+def test_two_who_want_the_same_file_do_not_mix_it(
+    new_mirror: Callable[..., Mirror], path: Path
+) -> None:
+    mirror = new_mirror()
+    mirror.may_answer.clear()
+    with ThreadPoolExecutor() as pool:
+        waiting = [pool.submit(download, path, SHA256, [mirror.address]) for _ in range(2)]
+        mirror.may_answer.set()
+        for each in waiting:
+            each.result()
+    assert mirror.starts == [0]
+    assert_arrived(path)

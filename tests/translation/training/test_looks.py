@@ -1,5 +1,6 @@
 """Looks at a test split, as they are noted and as somebody may have changed the notes."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from transformer_course.translation import Translator, bleu, sentence_counts, toy_checkpoint
 from transformer_course.translation.checkpoints import CheckpointError
 from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.training import looks
 from transformer_course.translation.training.looks import (
     LOOKS_FILE,
     Measured,
@@ -112,3 +114,31 @@ def test_notes_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / LOOKS_FILE).write_text(text, encoding="utf-8")
     with pytest.raises(CheckpointError, match="is damaged"):
         looks_in(tmp_path)
+
+
+def test_a_full_disk_costs_no_earlier_look(
+    tmp_path: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = note_look(tmp_path, "report", 1, translator, PAIRS, SAID)
+
+    def full(file: Path, text: str, encoding: str) -> None:
+        file.write_bytes(text.encode()[:20])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(OSError, match="No space left"):
+            note_look(tmp_path, "card", 1, translator, PAIRS, SAID)
+    assert looks_in(tmp_path) == [before]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_where_nobody_may_write_nothing_is_noted(
+    tmp_path: Path, translator: Translator, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(looks, "write_text", refuse)
+    assert note_look(tmp_path, "card", 1, translator, PAIRS, SAID).by == "card"
+    assert looks_in(tmp_path) == []

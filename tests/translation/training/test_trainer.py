@@ -292,6 +292,26 @@ def test_patience_stops_the_run_and_keeps_the_best(
     assert torch.equal(Translator.load(tmp_path).model.output.weight, seen[1])
 
 
+def test_a_stopped_run_hands_out_the_best_too(
+    new_trainer: NewTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = new_trainer(tmp_path, steps=100, patience=9)
+    losses = iter([5.0, 4.0, 4.5, 4.6])
+    seen = []
+
+    def watch(history: list[Row]) -> None:
+        seen.append(trainer.model.output.weight.detach().clone())
+        if len(history) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    trainer.watch = watch
+    monkeypatch.setattr(trainer.dev, "loss", lambda: next(losses))
+    trainer.train()
+    assert trainer.stopped
+    assert torch.equal(trainer.model.output.weight, seen[1])
+    assert torch.equal(Translator.load(tmp_path).model.output.weight, seen[1])
+
+
 def test_facts_say_what_is_trained(new_trainer: NewTrainer) -> None:
     trainer = new_trainer()
     facts = trainer.facts()

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.bench import EFFECT, Bench, NotExamined, evaluating
+from transformer_course.examine.bench import EFFECT, Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
+from transformer_course.model.transformer import evaluating
 
 NAMES_SHOWN = 4
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.bench import Bench, NotExamined, evaluating
+from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.experiments.gradients import gradients_by_name, parameter_names
 from transformer_course.examine.subject import Pair
+from transformer_course.model.transformer import evaluating
 
 SURE = 30.0
 """The logit of a token of which a model is sure."""
@@ -31,7 +32,7 @@ def _loss_of(bench: Bench, logits: Tensor, target_out: Tensor) -> float:
         scores = logits.softmax(-1)
     else:
         scores = logits.log_softmax(-1) if bench.kind == "log-probabilities" else logits
-    with evaluating(bench.network), torch.no_grad():
+    with evaluating(bench.network):
         value = bench.loss(scores.to(bench.device), target_out.to(bench.device))
     return float(value)
 

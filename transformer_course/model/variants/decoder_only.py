@@ -6,6 +6,7 @@ Source: Radford et al. (2018), "Improving Language Understanding by Generative P
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -92,14 +93,15 @@ class DecoderOnly(nn.Module):
         texts
             Prompts and what was said, padded.
         """
+        room = max(0, max_length - prompts.shape[1])
+        given = F.pad(prompts, (0, room), value=self.pad_id)
         ids = prompts[:, :1]
         over = torch.zeros(len(prompts), dtype=torch.bool, device=prompts.device)
         with evaluating(self):
             while ids.shape[1] < max_length and not over.all():
-                place = ids.shape[1]
-                new = choose(self(ids)[:, -1]).masked_fill(over, self.pad_id)
-                if place < prompts.shape[1]:  # while a prompt lasts, it is what is said
-                    new = torch.where(prompts[:, place] != self.pad_id, prompts[:, place], new)
-                ids = torch.cat([ids, new[:, None]], dim=1)
-                over |= new == eos
+                chosen = choose(self(ids)[:, -1]).masked_fill(over, self.pad_id)
+                prompt = given[:, ids.shape[1]]
+                lasts = prompt != self.pad_id  # while a prompt lasts, it is what is said
+                over |= ~lasts & (chosen == eos)
+                ids = torch.cat([ids, torch.where(lasts, prompt, chosen)[:, None]], dim=1)
         return ids

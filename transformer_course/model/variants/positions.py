@@ -2,8 +2,8 @@
 
 Nothing is added to the words. Each of these takes the place of the look-up in a multi-head
 self-attention, such as ``attention.attend = rotary_attention``, and the queries are the last of the
-keys' positions, as in decoding with a cache. :func:`~transformer_course.model.capture_attention`
-takes the look-up's place as well, so it shows the weights of the usual one.
+keys' positions, as in decoding with a cache. Their weights are not what
+:func:`~transformer_course.model.capture_attention` computes, so it leaves such a module out.
 
 Sources: Shaw et al. (2018), "Self-Attention with Relative Position Representations"; Raffel et al.
 (2020), "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer", section

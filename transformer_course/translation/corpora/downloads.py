@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from filelock import FileLock
 from tqdm import tqdm
 
 with warnings.catch_warnings():
@@ -73,7 +74,8 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     """Download a file, from the first mirror that has it.
 
     What arrives is kept in a file with ``.part`` after its name. If the download breaks off, the
-    next mirror, or the next call, goes on from there.
+    next mirror, or the next call, goes on from there. Another process that downloads it is waited
+    for.
 
     Parameters
     ----------
@@ -92,9 +94,14 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
         If the disk is full or the folder cannot be written.
     """
     made = [folder for folder in path.parents if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f"{path.name}.lock")
     try:
-        _from_first_mirror(path, sha256, mirrors)
+        with FileLock(lock):  # two processes would write to the same partial file
+            _from_first_mirror(path, sha256, mirrors)
     finally:
+        with suppress(OSError):  # on Windows, another process may wait for it
+            lock.unlink()
         for folder in made:  # the innermost first
             with suppress(OSError):  # it holds what arrived
                 folder.rmdir()

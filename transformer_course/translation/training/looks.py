@@ -5,18 +5,20 @@ noted with the time, and with the counts that BLEU needs of each sentence: runs 
 later without a further look, and without the sentences.
 """
 
+import errno
 import json
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from jaxtyping import Int
 
-from transformer_course.files import now
+from transformer_course.files import now, write_text
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.evaluation.metrics import (
@@ -34,6 +36,7 @@ NUMBERS = 10
 """Counts of a sentence."""
 MOST = 10**6
 """No sentence has more words."""
+MAY_NOT_WRITE = (errno.EACCES, errno.EPERM, errno.EROFS)
 NEVER = "9999"
 """When a training ended that has not: after all times."""
 
@@ -97,9 +100,25 @@ def note_look(
         counts=sentence_counts(translations, references, language).tolist(),
     )
     if folder.resolve().parent != SHIPPED.resolve():
-        with suppress(PermissionError), (folder / LOOKS_FILE).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(look)) + "\n")
+        with _where_one_may_write():
+            _append(folder / LOOKS_FILE, json.dumps(asdict(look)) + "\n")
     return look
+
+
+@contextmanager
+def _where_one_may_write() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in MAY_NOT_WRITE:
+            raise
+
+
+def _append(path: Path, line: str) -> None:
+    """Add a line, or leave the file as it was: a full disk must not cost the looks before."""
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        write_text(path, before + line)
 
 
 def looks_in(folder: Path) -> list[Look]:
@@ -157,6 +176,11 @@ class End:
         return self if step == self.step and self.at != NEVER else End(step, now())
 
 
+def since_the_end(looks: Sequence[Look], ended: str) -> list[Look]:
+    """Return the looks at the translator as it is: earlier ones saw it before it went on."""
+    return [look for look in looks if look.at >= ended]
+
+
 @dataclass(frozen=True)
 class Measured:
     """How good a translator was on the test split.
@@ -198,7 +222,7 @@ def measured_in(folder: Path) -> Measured | None:
     if shipped := stored.get("scores"):
         greedy = shipped.get("greedy") or shipped["test"]
         return Measured(greedy["sacrebleu"], greedy["sentences"], beam=1)
-    looks = [look for look in looks_in(folder) if look.at >= End.of(stored).at]
+    looks = since_the_end(looks_in(folder), End.of(stored).at)
     if not looks:
         return None
     look = min(looks, key=lambda look: look.beam)

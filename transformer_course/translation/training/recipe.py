@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 import torch
 
+from transformer_course.checks import check_whole
 from transformer_course.model import (
     MultiHeadAttention,
     TransformerConfig,
@@ -39,6 +40,11 @@ class Recipe:
         the size of the text.
     most_words
         If given, training pairs with more words than this on a side are left out.
+
+    Raises
+    ------
+    ValueError
+        If one of the last is no whole number of at least 1.
     """
 
     training: TrainingSettings
@@ -46,6 +52,11 @@ class Recipe:
     min_frequency: int = 1
     subwords: int | str | None = None
     most_words: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("min_frequency", self.min_frequency)
+        if self.most_words is not None:
+            check_whole("most_words", self.most_words)
 
     def settings(self) -> Settings:
         """Return all that can be chosen, with what this recipe chooses."""

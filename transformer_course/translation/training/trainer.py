@@ -382,6 +382,7 @@ class Trainer:
         if not for_the_stop:  # which a straight run would not have looked at
             self._keep_the_best()
             self.losses = []
+        self.weights.swap_in(self.weights.best)
         self._hand_out()
 
     def _hand_out(self) -> None:
@@ -392,11 +393,8 @@ class Trainer:
             self.watch(self.history)
 
     def _keep_the_best(self) -> None:
-        if self.settings.patience is None:
-            return
-        if self._evaluations_since_best() == 0:
+        if self.settings.patience is not None and self._evaluations_since_best() == 0:
             self.weights.keep_as_best()
-        self.weights.swap_in(self.weights.best)
 
     def _evaluations_since_best(self) -> int:
         losses = [row["dev_loss"] for row in self.history]
