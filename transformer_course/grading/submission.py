@@ -27,7 +27,7 @@ from transformer_course.exercises import catalogues
 from transformer_course.grading import kernel
 from transformer_course.grading.capstone import Capstone, is_capstone
 from transformer_course.own import check, sections
-from transformer_course.own.answer import global_names
+from transformer_course.own.answer import bound_names, global_names
 from transformer_course.own.file import FileError
 from transformer_course.own.location import NAME
 from transformer_course.predictions import written_in
@@ -70,8 +70,7 @@ class Cell:
     @cached_property
     def defined(self) -> frozenset[str]:
         """Names that exist once the cell has run."""
-        symbols = self._table.get_symbols() if self._table else []
-        return frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported())
+        return frozenset(bound_names(self._table) if self._table else ())
 
     @cached_property
     def needed(self) -> frozenset[str]:

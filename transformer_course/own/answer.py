@@ -79,6 +79,12 @@ def global_names(table: symtable.SymbolTable) -> Iterator[str]:
         yield from global_names(inner)
 
 
+def bound_names(table: symtable.SymbolTable) -> set[str]:
+    """Return the names that exist once a text has run."""
+    symbols = table.get_symbols()
+    return {each.get_name() for each in symbols if each.is_assigned() or each.is_imported()}
+
+
 def statements(cell: str) -> dict[str, Statement]:
     """Return the statement that binds each name of a cell; the last one, if there are several."""
     found: dict[str, Statement] = {}

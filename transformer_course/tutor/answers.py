@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from transformer_course.checker.answers import make_quotable
-from transformer_course.own.answer import Statement, global_names, statements
+from transformer_course.own.answer import Statement, bound_names, global_names, statements
 
 MAGIC = re.compile(r"^(\s*)(?:(?:[\w, ]+=\s*)?[%!].*|[\w.]+\?{1,2}\s*)$", re.MULTILINE)
 """Lines that a notebook understands and Python does not."""
@@ -69,8 +69,7 @@ class Cell:
     @cached_property
     def defined(self) -> set[str]:
         """The names that exist once it has run."""
-        symbols = self._table.get_symbols()
-        return {each.get_name() for each in symbols if each.is_assigned() or each.is_imported()}
+        return bound_names(self._table)
 
     @cached_property
     def needed(self) -> set[str]:
