@@ -1,13 +1,17 @@
 """How long a check takes at the worst: when no known mistake and no pair of them explains it."""
 
+import os
 import time
 from collections.abc import Callable
 from statistics import median
+from tempfile import TemporaryDirectory
+from unittest import mock
 
 from torch import Tensor
 
 from benchmarks.results_file import write_results
 from transformer_course.checker.exercise import Exercise
+from transformer_course.checker.feedback import Feedback
 from transformer_course.exercises import catalogues
 
 
@@ -27,26 +31,25 @@ def slightly_off(value: object) -> object:
     """Change each number a little; ids move by one, truth values turn round."""
     if isinstance(value, Tensor):
         return value * 1.01 if value.is_floating_point() else value + 1
-    if isinstance(value, tuple):
-        return tuple(slightly_off(part) for part in value)
+    if isinstance(value, tuple | list):
+        return type(value)(map(slightly_off, value))
     if isinstance(value, dict):
         return {key: slightly_off(part) for key, part in value.items()}
+    if isinstance(value, str):
+        return f"{value}x"
     return not value if isinstance(value, bool) else value * 1.01
 
 
 def main() -> None:
-    """Time two checks of each exercise; print and write the seconds.
+    """Time two checks of each exercise; print and write the seconds, note nothing as solved.
 
     The first one finds out what the known mistakes and their pairs do, each later one remembers it.
     """
-    first, again = {}, {}
-    for lesson, exercises in catalogues().items():
-        for name, exercise in exercises.items():
-            answer = unexplained(exercise.task.answer)
-            exercise.check(exercise.task.answer)  # pays for torch's own start
-            first[f"{lesson}.{name}"] = seconds(exercise, answer)
-            again[f"{lesson}.{name}"] = seconds(exercise, answer)
-            print(f"{first[f'{lesson}.{name}']:6.3f} {again[f'{lesson}.{name}']:6.3f} s  {name}")
+    with (
+        TemporaryDirectory() as home,
+        mock.patch.dict(os.environ, {"TRANSFORMER_COURSE_HOME": home}),
+    ):
+        first, again = _times()
     write_results(
         "exercise_checks",
         {
@@ -58,11 +61,25 @@ def main() -> None:
     )
 
 
-def seconds(exercise: Exercise, answer: Callable) -> float:
-    """Time one check."""
+def _times() -> tuple[dict[str, float], dict[str, float]]:
+    """Time both checks of each exercise; those that only change what they get have none."""
+    first, again = {}, {}
+    for lesson, exercises in catalogues().items():
+        for name, exercise in exercises.items():
+            answer, place = unexplained(exercise.task.answer), f"{lesson}.{name}"
+            exercise.check(exercise.task.answer)  # pays for torch's own start
+            feedback, spent = timed(exercise, answer)
+            if not feedback.passed:
+                first[place], (_, again[place]) = spent, timed(exercise, answer)
+                print(f"{first[place]:6.3f} {again[place]:6.3f} s  {name}")
+    return first, again
+
+
+def timed(exercise: Exercise, answer: Callable) -> tuple[Feedback, float]:
+    """Check an answer, and say how many seconds it took."""
     began = time.perf_counter()
-    exercise.check(answer)
-    return round(time.perf_counter() - began, 3)
+    feedback = exercise.check(answer)
+    return feedback, round(time.perf_counter() - began, 3)
 
 
 if __name__ == "__main__":

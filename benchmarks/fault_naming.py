@@ -95,7 +95,7 @@ def pairs(count: int, processes: int) -> dict[str, Any]:
     every = [two for two in combinations(WAYS, 2) if OF_WAY[two[0]] != OF_WAY[two[1]]]
     drawn = chance.sample(every, 3 * count)
     trials: list[Trial] = [(chance.choice([*MAKERS]), list(two), 200) for two in drawn]
-    # Some makers lack what a fault breaks: of three times as many, the first that can be made.
+    # Some makers lack what a fault breaks: half as many again are tried, and the first are taken.
     counts: Counter[str] = Counter()
     not_rightly = []
     for trial, outcomes in _possible(trials, count, processes):

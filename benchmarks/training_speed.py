@@ -336,10 +336,11 @@ def section(size: str, figures: dict[str, Any]) -> str:
 NOTES = f"""\
 Tokens are source and target tokens, padding left out; batches hold {BATCH_TOKENS:,} target \
 positions, bucketed by length, of random ids as long as sentences. All have the same weights and \
-the same logits; all but the textbook version (Adam, unfused) use the fused AdamW and torch's \
-smoothed cross-entropy. `torch.nn.Transformer` and the textbook version also drop attention \
-weights and elements inside the feed-forward network; one row has `torch.nn.Transformer` without \
-that. All compute in 32 bits."""
+the same logits; all but the textbook version (Adam, unfused) use the fused AdamW, and all but it \
+and *ours, fast*, which has a loss of its own, use torch's smoothed cross-entropy. \
+`torch.nn.Transformer` and the textbook version also drop attention weights and elements inside \
+the feed-forward network; one row has `torch.nn.Transformer` without that. \
+All compute in 32 bits."""
 
 
 def main() -> None:

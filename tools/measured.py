@@ -26,9 +26,11 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def _translator(pair: str) -> tuple[str, str, str, str]:
     scores = _read(f"results/multi30k-{pair}-long.json")
+    seeds = len(scores["seeds"])
     result = (
         f"BLEU {scores['sacrebleu']:.1f} (sacreBLEU), "
-        f"{scores['bleu_tokenized_lowercase']:.1f} (lower-cased tokens), one seed"
+        f"{scores['bleu_tokenized_lowercase']:.1f} (lower-cased tokens), "
+        f"{f'mean of {seeds} seeds' if seeds > 1 else 'one seed'}"
     )
     if pair in PUBLISHED:
         result += f"; published for a tiny Transformer: {PUBLISHED[pair]} (lower-cased tokens)"
@@ -48,9 +50,9 @@ def _toy() -> tuple[str, str, str, str]:
 def _examination() -> tuple[str, str, str, str]:
     naming = _read("benchmarks/results/fault_naming.json")
     unknown, right, pairs = naming["unknown makers"], naming["right subjects"], naming["pairs"]
-    wrongly = unknown["trials"] - unknown["rightly"] - unknown["nothing named"]
     result = (
-        f"{unknown['rightly']:,} of {unknown['trials']:,} faults named rightly, {wrongly} wrongly, "
+        f"{unknown['rightly']:,} of {unknown['trials']:,} faults named rightly, "
+        f"{unknown.get('wrongly', 0)} wrongly, "
         f"in models of makers it had not seen; of {pairs['trials']} pairs of faults "
         f"{pairs.get('wrongly', 0)} wrongly; in {right['subjects']} right models "
         f"{len(right['named'])} named"

@@ -95,7 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for (maker, ways, seed), outcomes in zip(trials, results, strict=True)
         if outcomes is not None
     ]
-    rows = _in_order(rows + _others(options.trials, {(maker, *ways) for maker, ways, _ in trials}))
+    if options.trials.is_file():
+        rows += _others(options.trials, {(maker, *ways) for maker, ways, _ in trials})
+    rows = _in_order(rows)
     write_trials(options.trials, rows)
     _write(rows, options.output)
 

@@ -119,6 +119,23 @@ def result(folder: Path) -> dict:
     return json.loads((folder / "run.json").read_text(encoding="utf-8"))["result"]
 
 
+def test_model_with_a_choice_of_its_own_is_trained(run: Run, tmp_path: Path) -> None:
+    path = file_with(tmp_path, softmax=SOFTMAX)
+    text = path.read_text(encoding="utf-8")
+    more = text.replace(
+        "    max_len: int = 256\n", "    max_len: int = 256\n    loudness: int = 3\n"
+    )
+    assert more != text
+    path.write_text(more, encoding="utf-8")
+    assert run("train", "--model", path, "--output", tmp_path / "out")[0] == 0
+
+
+def test_parameters_that_the_own_model_lacks_are_named(fails: Fails, tmp_path: Path) -> None:
+    arguments = ("--model", file_with(tmp_path, softmax=SOFTMAX), "--output", tmp_path / "out")
+    said = fails("train", *arguments, "--set", "model.positions=learned")
+    assert "yours has no place for it: train without --model" in said
+
+
 def test_training_by_own_model_equals_the_courses(run: Run, tmp_path: Path, monkeypatch) -> None:
     path = file_with(tmp_path, softmax=SOFTMAX)
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"

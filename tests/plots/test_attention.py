@@ -119,3 +119,9 @@ def test_alignment_counts_hits_and_outlines_gold_cells():
 def test_alignment_refuses_gold_outside_the_sentence():
     with pytest.raises(ValueError, match=r"gold pair \(source 4, target 0\) points outside"):
         pictures.alignment_against_gold(weights(), [(4, 0)], KEYS, QUERIES)
+
+
+def test_a_row_that_sees_nothing_looks_at_none():
+    weights = torch.tensor([[1.0, 0.0], [0.0, 0.0]])
+    spec = pictures.attention_heatmap(weights, ["a", "<pad>"], ["k1", "k2"]).to_dict()
+    assert "Strongest: a to k1; <pad> to none." in spec["description"]

@@ -59,6 +59,13 @@ def test_a_point_knows_its_row_and_what_was_said():
     assert len(points[2]["said"]) == pictures.TEXT_LENGTH + 1
 
 
+def test_a_table_from_a_csv_file_repeats_no_more_than_before(tmp_path):
+    TABLE.to_csv(tmp_path / "table.csv")
+    again = pd.read_csv(tmp_path / "table.csv", index_col=0)
+    points = pictures.failure_chart(again).to_dict()["data"]["values"]
+    assert [point["repeats"] for point in points] == [False, True, False]
+
+
 def test_the_chart_holds_neither_sources_nor_references():
     table = TABLE.assign(source="SECRET", reference="SECRET")
     assert "SECRET" not in json.dumps(pictures.failure_chart(table).to_dict())

@@ -39,6 +39,13 @@ def test_reader_chooses_among_the_units():
     assert "unit 3: not; unit 8: cat" in spec["description"]
 
 
+def test_the_strongest_word_is_named_in_any_order():
+    shuffled = FRAME.sort_values("activation")
+    assert "unit 3: not" in plots.unit_words(shuffled).to_dict()["description"]
+
+
 def test_units_without_words():
+    with pytest.raises(ValueError, match="no rows to draw"):
+        plots.unit_words(FRAME[:0])
     with pytest.raises(ValueError, match="lacks the column word"):
         plots.unit_words(FRAME.drop(columns="word"))

@@ -31,7 +31,11 @@ def test_the_flow_names_the_word_that_weighs_most():
     _, weights = scaled_dot_product_attention(QUERY[None], KEY, VALUE)
     best = WORDS[int(weights.argmax())]
     axes = attention_flow(QUERY, KEY, VALUE, WORDS, "two").figure.axes[0]
-    assert axes.get_title(loc="left") == f"'two' takes most of its new vector from '{best}'"
+    title = axes.get_title(loc="left").replace("\n", " ")
+    part = f"the largest part, {float(weights.max()):.0%},"
+    assert title == f"'two' takes {part} of its new vector from '{best}'"
+    axes = attention_flow(9 * KEY[1], KEY, VALUE, WORDS, "two").figure.axes[0]
+    assert axes.get_title(loc="left").startswith("'two' takes most of its new vector from '")
 
 
 @pytest.mark.parametrize(

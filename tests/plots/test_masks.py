@@ -37,6 +37,15 @@ def test_the_grids_are_the_models_masks_and_weights(drawn, real):
     assert torch.allclose(seen["weight"], weights, atol=0.006)
 
 
+@pytest.mark.parametrize("score", [800.0, -800.0, -torch.inf])
+def test_scores_may_be_of_any_size(drawn, score):
+    scores = SCORES.clone()
+    scores[2, 0] = score
+    weights = scores.masked_fill(~model.causal_mask(4), -torch.inf).softmax(dim=-1)
+    seen = cells(drawn(mask_viewer(scores, TOKENS, 4)))
+    assert torch.allclose(seen["weight"], weights, atol=0.006)
+
+
 def test_padding_is_named(drawn):
     svg = drawn(mask_viewer(SCORES, TOKENS, real=3))
     labels = re.findall(r">([^<>]+)</text>", svg)

@@ -42,3 +42,22 @@ def test_the_slider_begins_at_the_model_itself():
 def test_cuts_refuse(words, top_k, top_p, message):
     with pytest.raises(ValueError, match=message):
         pictures.sampling_cuts({"so far": LOGITS}, words, top_k, top_p)
+
+
+def test_what_is_masked_has_no_chance(drawn):
+    logits = torch.tensor([0.0, -1.0, -torch.inf])
+    svg = drawn(pictures.sampling_cuts({"so far": logits}, "abc", top_k=2, top_p=0.9))
+    bars = dict(re.findall(r"probability: ([\d.e-]+); next word: (\w);", svg))
+    chances = {letter: float(chance) for chance, letter in bars.items()}
+    assert chances == pytest.approx({"a": 0.731, "b": 0.269, "c": 0.0}, abs=1e-3)
+    assert (
+        "Bars of the 3 most probable next words"
+        in pictures.sampling_cuts({"so far": logits}, "abc", 2, 0.9).to_dict()["description"]
+    )
+
+
+def test_too_many_contexts_and_too_few_words_are_refused():
+    with pytest.raises(ValueError, match="1 or 2 contexts; got 3"):
+        pictures.sampling_cuts(dict.fromkeys("xyz", LOGITS), LETTERS, 4, 0.8)
+    with pytest.raises(ValueError, match="top_k must be 1 to 4 to be seen; got 5"):
+        pictures.sampling_cuts({"x": LOGITS[:5]}, LETTERS[:5], 5, 0.8)

@@ -28,6 +28,14 @@ def test_weights_and_output_are_those_of_attention(drawn, query):
     assert f"output: {float(output):.2f}" in svg
 
 
+def test_keys_of_one_name_have_a_bar_each(drawn):
+    svg = drawn(soft_look_up(KEYS[:3], VALUES[:3], ["the", "cat", "the"], query=(0.0, 0.0)))
+    bars = re.findall(r'aria-label="weight: ([\d.e-]+); key: ([^;"]+)', svg)
+    assert {name: float(weight) for weight, name in bars} == pytest.approx(
+        {"the (1)": 1 / 3, "cat": 1 / 3, "the (2)": 1 / 3}
+    )
+
+
 def test_the_query_begins_where_it_is_put(drawn):
     picture = soft_look_up(KEYS, VALUES, NAMES, axes=("music", "sport"), query=(0.5, -1.25))
     assert controls(picture)["value"] == [{"across": 0.5, "up": -1.25}]

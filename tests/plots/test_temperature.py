@@ -17,6 +17,15 @@ def test_the_bars_are_the_softmax(drawn, d_k):
     assert [float(bars[key]) for key in KEYS] == pytest.approx(weights.tolist(), abs=1e-6)
 
 
+def test_masked_keys_get_nothing_and_equal_ones_a_bar_each(drawn):
+    scores = torch.tensor([1.0, -torch.inf, 1.0])
+    svg = drawn(softmax_temperature(scores, ["the", "cat", "the"], 1))
+    bars = dict(re.findall(r'aria-label="key: ([^;]+); weight: ([\d.e-]+);', svg))
+    assert {key: float(weight) for key, weight in bars.items()} == pytest.approx(
+        {"the (1)": 0.5, "cat": 0.0, "the (2)": 0.5}
+    )
+
+
 @pytest.mark.parametrize("d_k", [1, 4, 64])
 def test_the_point_is_the_size_of_the_jacobian(drawn, d_k):
     svg = drawn(softmax_temperature(SCORES, KEYS, d_k))

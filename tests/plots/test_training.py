@@ -230,3 +230,9 @@ def test_outside_a_notebook_the_live_picture_needs_no_ipython():
         "with LiveLossPicture(interval=0) as live: live.update([{'step': 1}])\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_warm_up_is_drawn_once_and_may_outlast_the_steps():
+    picture = pictures.schedule_curves(warmups=(500, 500, 9000), steps=2000)
+    assert len(picture.figure.axes[0].lines) == 2
+    assert picture.description.endswith("until the warm-up ends.")

@@ -27,3 +27,8 @@ def test_the_profile_draws_the_shares():
 def test_a_profile_is_of_a_whole():
     with pytest.raises(ValueError, match=r"add up to 1; got 75\.000"):
         pictures.step_profile({"a": 75})
+
+
+def test_no_batch_is_refused():
+    with pytest.raises(ValueError, match="1 to 4 batches"):
+        pictures.batch_rectangles({})

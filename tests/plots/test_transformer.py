@@ -78,8 +78,9 @@ def test_a_narrow_part_has_a_bar_without_a_name():
 
 
 def test_a_part_of_another_name_is_drawn_too():
-    [axes] = pictures.parameter_bars({"new": {"head": 10, "total": 10}}, "Title").figure.axes
-    assert words(axes) == ["head\n0.0", "0.0"]
+    summary = {"head": 20_000, "total": 20_000}
+    [axes] = pictures.parameter_bars({"new": summary}, "Title").figure.axes
+    assert words(axes) == ["head\n0.02", "0.02"]
 
 
 # Tests

@@ -209,6 +209,12 @@ def test_a_pickle_runs_no_code(folder, capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_an_empty_pickle_is_said_to_be_damaged(folder):
+    (folder / WEIGHTS).unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"")
+    assert "is damaged, or holds something else than tensors" in fault(folder)
+
+
 def test_building_leaves_random_numbers_alone():
     torch.manual_seed(0)
     wanted = torch.rand(3)

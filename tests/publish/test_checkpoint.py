@@ -74,7 +74,12 @@ def test_words_bring_no_scores(toy):
 
 @pytest.mark.parametrize(
     ("source", "target", "strange"),
-    [("The cat", "le chat", "The"), ("the cat .", "le chat", "."), ("the cat", "le chat !", "!")],
+    [
+        ("The cat", "le chat", "The"),
+        ("the cat .", "le chat", "."),
+        ("the cat", "le chat !", "!"),
+        ("i don't sleep", "je dors", "n't"),
+    ],
 )
 def test_words_that_the_page_cannot_read_are_refused(source, target, strange):
     checkpoint(small_translator())

@@ -205,7 +205,15 @@ def test_a_damaged_notebook_stays_and_a_fresh_lesson_lies_beside_it(publish, fol
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{}", '{"cells": [{}], "metadata": {}}', '{"cells": 3, "metadata": 4}', "\x00"]
+    "text",
+    [
+        "[]",
+        "{}",
+        '{"cells": []}',
+        '{"cells": [{}], "metadata": {}}',
+        '{"cells": 3, "metadata": 4}',
+        "\x00",
+    ],
 )
 def test_json_that_is_no_notebook_is_damaged(publish, folder, text):
     publish(*exercise("causal_mask"))

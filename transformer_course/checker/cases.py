@@ -68,9 +68,9 @@ def calls(names: Collection[str], code: Callable, *inputs: Any) -> tuple[Any, bo
         return noted
 
     with contextlib.ExitStack() as stack:
-        for namespace, name in itertools.product((torch, F, Tensor), names):
-            function = noting(getattr(namespace, name))
-            stack.enter_context(mock.patch.object(namespace, name, function))
+        for namespace, name in itertools.product((torch, torch.special, F, Tensor), names):
+            if function := getattr(namespace, name, None):
+                stack.enter_context(mock.patch.object(namespace, name, noting(function)))
         return code(*inputs), bool(used)
 
 

@@ -41,8 +41,10 @@ def loss_by(path: Path) -> Callable[[Transformer], Loss]:
 
 
 def _loss(module: ModuleType, model: Transformer) -> Loss:
-    choices = {
-        each.name: getattr(model.config, each.name) for each in fields(module.TransformerConfig)
+    choices = {  # what the learner has added to choose from keeps its default
+        each.name: getattr(model.config, each.name)
+        for each in fields(module.TransformerConfig)
+        if hasattr(model.config, each.name)
     }
     network = module.Transformer(module.TransformerConfig(**choices))
     share_weights(network, model)
@@ -58,7 +60,19 @@ def _loss(module: ModuleType, model: Transformer) -> Loss:
 
 
 def share_weights(network: nn.Module, model: nn.Module) -> None:
-    """Let a network use the parameters of a model that has the same names and shapes."""
+    """Let a network use the parameters of a model that has the same names and shapes.
+
+    Raises
+    ------
+    FileError
+        If the network has no place for one, as for learned positions.
+    """
     for name, parameter in model.named_parameters(remove_duplicate=False):
         path, _, last = name.rpartition(".")
-        setattr(network.get_submodule(path), last, parameter)
+        try:
+            setattr(network.get_submodule(path), last, parameter)
+        except AttributeError:
+            raise FileError(
+                f"with these settings the course's model has a parameter {name}, and yours has no "
+                f"place for it: train without --model, or with other settings."
+            ) from None

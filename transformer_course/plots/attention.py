@@ -239,5 +239,9 @@ def _numbers(grid: alt.Chart) -> alt.Chart:
 def _strongest(weights: Weights, rows: Sequence[str], columns: Sequence[str]) -> str:
     if len(rows) > MOST_SPOKEN:
         return f"{len(rows)} rows, {len(columns)} columns."
-    looks = zip(rows, weights.argmax(dim=1).tolist(), strict=True)
-    return f"Strongest: {'; '.join(f'{row} to {columns[best]}' for row, best in looks)}."
+    most, best = (found.tolist() for found in weights.max(dim=1))
+    looks = [
+        f"{row} to {columns[column] if weight else 'none'}"
+        for row, weight, column in zip(rows, most, best, strict=True)
+    ]
+    return f"Strongest: {'; '.join(looks)}."

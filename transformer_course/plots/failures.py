@@ -179,6 +179,7 @@ def failure_chart(
 def _points(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the data of the chart; numbers are rounded so that it stays small."""
     records = []
+    table = table.fillna({"translation": "", "repetition": ""})  # as a CSV file brings them back
     for number, row in table.iterrows():
         record = {name: round(float(row[column]), 2) for name, column in FAILURE_COLUMNS.items()}
         said = row["translation"]

@@ -99,9 +99,11 @@ def unit_words(frame: pd.DataFrame, title: str = "A hidden unit has favourite wo
     Raises
     ------
     ValueError
-        If a column is missing.
+        If a column is missing, or there is no row.
     """
     check_columns(frame, ("unit", "word", "activation"))
+    if frame.empty:
+        raise ValueError("the table has no rows to draw.")
     units = [int(unit) for unit in frame["unit"].unique()]
     menu = alt.binding_select(options=units, name="hidden unit: ")
     rows = frame.assign(activation=frame["activation"].round(3)).to_dict("records")
@@ -116,8 +118,8 @@ def unit_words(frame: pd.DataFrame, title: str = "A hidden unit has favourite wo
         .add_params(alt.param(name="shown", value=units[0], bind=menu))
         .transform_filter("datum.unit == shown")
     )
-    words = {unit: rows["word"].iloc[0] for unit, rows in frame.groupby("unit", sort=False)}
-    strongest = "; ".join(f"unit {unit}: {word}" for unit, word in words.items())
+    best = frame.loc[frame.groupby("unit", sort=False)["activation"].idxmax()]
+    strongest = "; ".join(f"unit {row.unit}: {row.word}" for row in best.itertuples())
     return titled(
         chart, title, f"The words that activate a hidden unit most. Strongest: {strongest}."
     )

@@ -19,6 +19,7 @@ from transformer_course.plots.theme import (
     matplotlib_theme,
 )
 
+MARGIN = 12
 MOST_WORDS = 8
 """Up to this many words of a sentence fit across or down."""
 MOST_FEATURES = 4
@@ -53,7 +54,8 @@ def recurrence_and_attention(tokens: Sequence[str], asks: int, answers: int) -> 
     steps = f"{distance} step{'s' if distance > 1 else ''}"
     title = f"From '{tokens[answers]}' to '{tokens[asks]}': {steps}, or one"
     axes = canvas(300, title)
-    places = [FIGURE_WIDTH * (number + 0.5) / len(tokens) for number in range(len(tokens))]
+    width = (FIGURE_WIDTH - 2 * MARGIN) / len(tokens)
+    places = [MARGIN + width * (number + 0.5) for number in range(len(tokens))]
     _draw_chain(axes, tokens, places, range(answers, asks))
     _draw_direct(axes, tokens, places, asks, answers)
     return Picture(
@@ -127,8 +129,9 @@ def attention_flow(
     scores = key @ query
     scaled = scores / math.sqrt(len(query))
     weights = scaled.softmax(dim=0)
-    best = tokens[int(weights.argmax())]
-    axes = canvas(118 + 40 * len(tokens), f"'{asks}' takes most of its new vector from '{best}'")
+    share, best = float(weights.max()), tokens[int(weights.argmax())]
+    part = "most" if share > 0.5 else f"the largest part, {share:.0%},"
+    axes = canvas(118 + 40 * len(tokens), f"'{asks}' takes {part} of its new vector from '{best}'")
     box(axes, (122, 22), (106, 28), _digits(query), COLOURS["query"])
     label(axes, (182, 22), f"query of {asks}", COLOURS["query"], TEXT_SIZE, "left", bold=True)
     arrow(axes, (122, 38), (122, 60), COLOURS["query"])

@@ -12,6 +12,7 @@ from transformer_course.plots.theme import (
     INK,
     SEQUENTIAL,
     SMALL_SIZE,
+    finite,
     titled,
 )
 from transformer_course.plots.token_grid import check_tokens
@@ -83,7 +84,7 @@ def mask_viewer(
 def _cells(scores: Float[Tensor, "query key"], tokens: Sequence[str]) -> alt.Chart:
     """Return a chart with one datum per cell that knows every mask and the weight."""
     count = len(tokens)
-    values = [round(score, 2) for score in scores.detach().flatten().tolist()]
+    values = [round(score, 2) for score in finite(scores).flatten().tolist()]
     name = "datum.{0} < real ? tokens[datum.{0}] : '<pad>'"
     return (
         alt.Chart(alt.Data(values=[{"score": values}]), width=CELL * count, height=CELL * count)
@@ -93,7 +94,10 @@ def _cells(scores: Float[Tensor, "query key"], tokens: Sequence[str]) -> alt.Cha
         .transform_calculate(query_token=name.format("query"), key_token=name.format("key"))
         .transform_calculate(padding=MASKS["padding"], causal=MASKS["causal"])
         .transform_calculate(both=MASKS["both"])
-        .transform_calculate(power="datum.both ? exp(datum.score) : 0")
+        # Without the largest one, e to the power of a large score would be infinite.
+        .transform_calculate(open="datum.both ? datum.score : null")
+        .transform_joinaggregate(largest="max(open)", groupby=["query"])
+        .transform_calculate(power="datum.both ? exp(datum.score - datum.largest) : 0")
         .transform_joinaggregate(total="sum(power)", groupby=["query"])
         # A row without any key gets zeros, as in the course's attention.
         .transform_calculate(weight="datum.total > 0 ? datum.power / datum.total : 0")

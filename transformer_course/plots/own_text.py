@@ -37,8 +37,10 @@ def sentence_lengths(
     Raises
     ------
     ValueError
-        If there are too many texts, or one has no sentences.
+        If there is no text, there are too many, or one has no sentences.
     """
+    if not lengths:
+        raise ValueError("there is no text to draw.")
     for name, numbers in lengths.items():
         if not len(numbers):
             raise ValueError(f"the text {name!r} has no sentences to draw.")
@@ -47,7 +49,7 @@ def sentence_lengths(
     edges = np.arange(0, longest + 2 * width, width)
     [axes] = blank_axes()
     for name, style in line_styles(list(lengths)).items():
-        counts, _ = np.histogram(np.minimum(lengths[name], edges[-1]), bins=edges)
+        counts, _ = np.histogram(lengths[name], bins=edges)
         axes.step(edges[:-1], counts / len(lengths[name]), where="mid", **style)
     unit = "words in a sentence" + (f" (steps of {width})" if width > 1 else "")
     axes.set(xlabel=unit, ylabel="share of the sentences", xlim=(0, longest + width))

@@ -10,12 +10,14 @@ from transformer_course.plots.theme import (
     INK,
     SERIES,
     SMALL_SIZE,
+    finite,
     titled,
 )
 
 IN_NUCLEUS, OUTSIDE = "in the nucleus", "outside"
 PALE = "#B6BCC2"
 """For bars that do not count."""
+MOST_CONTEXTS = 2
 WORDS_SHOWN = 10
 """Most probable words that a distribution shows; its probabilities count all."""
 LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE, TEMPERATURE_STEP = 0.2, 3.0, 0.1
@@ -46,13 +48,17 @@ def sampling_cuts(
     Raises
     ------
     ValueError
-        If the logits do not fit the vocabulary, or a filter keeps nothing or too much to draw.
+        If there are too many contexts, the logits do not fit the vocabulary, or a filter keeps
+        nothing or too much to draw.
     """
+    if not 1 <= len(contexts) <= MOST_CONTEXTS:
+        raise ValueError(f"there is room for 1 or {MOST_CONTEXTS} contexts; got {len(contexts)}.")
     for name, logits in contexts.items():
         if len(logits) != len(words):
             raise ValueError(f"{name}: got {len(logits)} logits for {len(words)} words.")
-    if not 1 <= top_k < WORDS_SHOWN:
-        raise ValueError(f"top_k must be 1 to {WORDS_SHOWN - 1} to be seen; got {top_k}.")
+    shown = min(WORDS_SHOWN, len(words))
+    if not 1 <= top_k < shown:
+        raise ValueError(f"top_k must be 1 to {shown - 1} to be seen; got {top_k}.")
     if not 0 < top_p <= 1:
         raise ValueError(f"top_p is a probability above 0; got {top_p}.")
     slider = alt.binding_range(
@@ -68,7 +74,7 @@ def sampling_cuts(
     return titled(
         chart,
         title,
-        f"Bars of the {WORDS_SHOWN} most probable next words after {' and after '.join(contexts)}. "
+        f"Bars of the {shown} most probable next words after {' and after '.join(contexts)}. "
         f"A slider sets the temperature. Bars in the nucleus of {top_p:g} are coloured; a dashed "
         f"line stands behind the first {top_k} words, which top-k keeps. The higher the "
         f"temperature, the flatter the bars and the larger the nucleus; top-k does not change.",
@@ -121,7 +127,7 @@ def _distribution(
 def _chances(logits: Float[Tensor, "vocab"], words: Sequence[str], top_p: float) -> alt.Chart:
     """Return a chart, still without a mark, with one datum for each word of the vocabulary."""
     # The largest is 0, so that no power of e overflows at a low temperature.
-    logits = logits - logits.max()
+    logits = finite(logits - logits.max())
     records = [
         {"rank": rank, "word": words[token], "logit": round(float(logits[token]), 3)}
         for rank, token in enumerate(logits.argsort(descending=True).tolist(), start=1)

@@ -6,7 +6,7 @@ import altair as alt
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_course.plots.theme import COLOURS, INK, SMALL_SIZE, titled
+from transformer_course.plots.theme import COLOURS, INK, SMALL_SIZE, distinct, titled
 
 EDGE, STEP = 3.0, 0.25
 """How far a query can go in each direction, and how finely."""
@@ -61,6 +61,7 @@ def soft_look_up(
         raise ValueError(f"there is room for 1 to {MOST_KEYS} keys; got {len(keys)}.")
     if max(map(abs, [*keys.flatten().tolist(), *query])) > EDGE:
         raise ValueError(f"keys and query lie between {-EDGE:g} and {EDGE:g} in each direction.")
+    names = distinct(names)
     rows = [
         {"name": name, "across": round(across, 2), "up": round(up, 2), "value": round(number, 2)}
         for name, (across, up), number in zip(names, keys.tolist(), values.tolist(), strict=True)

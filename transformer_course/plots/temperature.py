@@ -7,7 +7,7 @@ import altair as alt
 from jaxtyping import Float
 from torch import Tensor
 
-from transformer_course.plots.theme import SERIES, WIDTH, titled
+from transformer_course.plots.theme import SERIES, WIDTH, distinct, finite, titled
 
 FIRST_EXPONENT, LAST_EXPONENT = -2, 6
 """The slider goes from 2 ** -2 to 2 ** 6."""
@@ -65,15 +65,16 @@ def softmax_temperature(
 
 
 def _weights(scores: Float[Tensor, "key"], keys: Sequence[str]) -> alt.LayerChart:
+    keys = distinct(keys)
     rows = [
         {"key": key, "score": round(score, 2)}
-        for key, score in zip(keys, scores.tolist(), strict=True)
+        for key, score in zip(keys, finite(scores).tolist(), strict=True)
     ]
     bars = (
         _softmax(alt.Chart(alt.Data(values=rows), width=WIDTH, height=150), "pow(2, exponent)")
         .mark_bar(color=SERIES[1])
         .encode(
-            x=alt.X("key:N", title="key", sort=list(keys), axis=alt.Axis(labelAngle=0)),
+            x=alt.X("key:N", title="key", sort=keys, axis=alt.Axis(labelAngle=0)),
             y=alt.Y("weight:Q", title="weight", scale=alt.Scale(domain=[0, 1])),
             tooltip=[
                 "key:N",
@@ -131,7 +132,7 @@ def _sizes(scores: Float[Tensor, "key"], exponents: str) -> alt.Chart:
     The Jacobian is diag(w) - w w^T, so its squared norm is S2 - 2 S3 + S2^2, where Sk is the sum
     of w^k.
     """
-    records = [{"score": round(score, 2)} for score in scores.tolist()]
+    records = [{"score": round(score, 2)} for score in finite(scores).tolist()]
     points = (
         alt.Chart(alt.Data(values=records))
         .transform_calculate(exponent=exponents)

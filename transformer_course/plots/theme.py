@@ -8,6 +8,7 @@ white and on a dark page, but no grey reaches a contrast of 4.5 (WCAG AA) on bot
 """
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
 from types import MappingProxyType
@@ -16,9 +17,11 @@ from typing import Any, TypeVar
 import altair as alt
 import matplotlib as mpl
 import pandas as pd
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from torch import Tensor
 
 NAME = "transformer_course"
 
@@ -64,6 +67,8 @@ TITLE_CHARACTERS = 60
 """Longest line of a title that fits WIDTH."""
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 PIXELS_PER_INCH = 100
+NEVER = -1e4
+"""A score so low that its softmax is 0; Vega knows no infinity."""
 """Pixels of a notebook's column per inch of a matplotlib figure."""
 
 ChartT = TypeVar("ChartT", bound=alt.TopLevelMixin)
@@ -221,6 +226,21 @@ def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         name: {"label": name, "color": colour, "linestyle": (0, dash) if dash else "solid"}
         for name, (colour, dash) in zip(names, styles, strict=False)
     }
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which equal ones are numbered: a chart would draw them as one."""
+    counts, seen = Counter(names), Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(f"{name} ({seen[name]})" if counts[name] > 1 else name)
+    return found
+
+
+def finite(scores: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Return scores that charts can compute with: they take minus infinity for 0."""
+    return scores.detach().clamp(min=NEVER)
 
 
 def check_columns(frame: pd.DataFrame, wanted: Sequence[str]) -> None:

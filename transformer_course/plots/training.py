@@ -167,6 +167,7 @@ def schedule_curves(
     ValueError
         If there are too many warm-ups to tell apart, or one is below 1.
     """
+    warmups = [*dict.fromkeys(warmups)]
     [axes] = blank_axes()
     # Peaks are where the curve bends: a grid of steps must not miss them.
     drawn = sorted(
@@ -178,11 +179,13 @@ def schedule_curves(
     axes.set(xlabel="training step (updates)", ylabel="learning rate", ylim=(0, None))
     axes.legend(title="warm-up")
     entitle(axes, "The longer the warm-up, the later and lower the peak")
+    ends = max(warmups) < steps
+    falls = " and then falls as 1 / sqrt(step), all on the same curve" if ends else ""
     return Picture(
         axes.figure,
         f"The learning rate against the training step for warm-ups of "
         f"{', '.join(map(str, warmups))} steps (d_model = {d_model}). Each rises in a straight "
-        f"line until the warm-up ends and then falls as 1 / sqrt(step), all on the same curve.",
+        f"line until the warm-up ends{falls}.",
     )
 
 

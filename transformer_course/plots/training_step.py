@@ -45,9 +45,9 @@ def batch_rectangles(
     Raises
     ------
     ValueError
-        If there are too many batches, or one is empty.
+        If there is no batch, there are too many, or one is empty.
     """
-    if len(batches) > MOST_PANELS or not all(batches.values()):
+    if not 1 <= len(batches) <= MOST_PANELS or not all(batches.values()):
         raise ValueError(
             f"a picture holds 1 to {MOST_PANELS} batches with a pair or more each; got "
             f"{ {name: len(pairs) for name, pairs in batches.items()} }."

@@ -156,7 +156,7 @@ def parameter_bars(summaries: Mapping[str, Mapping[str, int]], title: str) -> Pi
             if part != "total" and count:
                 _segment(axes, row, left, part, count, named=count >= NARROWEST_NAMED * longest)
                 left += count
-        axes.text(left + 0.01 * longest, row, f"{left / 1e6:.1f}", va="center", weight="bold")
+        axes.text(left + 0.01 * longest, row, _millions(left), va="center", weight="bold")
     axes.set_yticks(range(len(summaries)), list(summaries))
     axes.set(
         xlabel="parameters (millions)",
@@ -167,18 +167,23 @@ def parameter_bars(summaries: Mapping[str, Mapping[str, int]], title: str) -> Pi
     axes.xaxis.set_major_formatter(lambda count, _: f"{count / 1e6:.3g}")
     axes.grid(visible=False, axis="y")
     entitle(axes, title)
-    totals = ", ".join(f"{name} {s['total'] / 1e6:.1f}" for name, s in summaries.items())
+    totals = ", ".join(f"{name} {_millions(s['total'])}" for name, s in summaries.items())
     return Picture(
         axes.figure,
         f"{title}. Bars of the parameters of each part. Totals in millions: {totals}.",
     )
 
 
+def _millions(count: int) -> str:
+    """Write a number in millions: 43.9, and 0.02, which is not 0.0."""
+    return f"{count / 1e6:.1f}" if count >= 100_000 else f"{count / 1e6:.1g}"
+
+
 def _segment(axes: Axes, row: int, left: int, part: str, count: int, named: bool) -> None:
     name, colour = PARTS.get(part, (part, MUTED))
     axes.barh(row, count, 0.62, left, color=tinted(colour), edgecolor=colour, linewidth=1.2)
     if named:
-        words = f"{name}\n{count / 1e6:.1f}"
+        words = f"{name}\n{_millions(count)}"
         size = points(SMALL_SIZE)
         axes.text(left + count / 2, row, words, ha="center", va="center", fontsize=size)
 

@@ -182,5 +182,5 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
     except (SafetensorError, UnpicklingError, RuntimeError, AttributeError, EOFError) as error:
         raise CheckpointError(
             f"{path} is damaged, or holds something else than tensors "
-            f"({str(error).splitlines()[0]}); download it again."
+            f"({(str(error) or type(error).__name__).splitlines()[0]}); download it again."
         ) from None

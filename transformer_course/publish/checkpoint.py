@@ -20,8 +20,10 @@ from transformer_course.translation.corpora.vocabulary import (
 )
 from transformer_course.translation.translator import Translator, parameters_by_name
 
-# What the page's `WordTokenizer` can find, or what it can join, such as "l'".
-WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*'?")
+# What the page's `WordTokenizer` finds; what it joins may end with an apostrophe, such as "l'".
+READ = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
+JOINED = re.compile(rf"{READ.pattern}'?")
+CUT_BY_SPACY = "n't"
 
 
 def checkpoint(translator: Translator) -> dict[str, Any]:
@@ -42,9 +44,9 @@ def checkpoint(translator: Translator) -> dict[str, Any]:
         half precision.
     """
     _check_positions(translator)
-    for tokenizer in (translator.source, translator.target):
+    for tokenizer, pattern in ((translator.source, READ), (translator.target, JOINED)):
         if isinstance(tokenizer, WordTokenizer):
-            _check_words(tokenizer)
+            _check_words(tokenizer, pattern)
     tensors = parameters_by_name(translator.model)
     numbers = torch.cat([tensor.detach().flatten() for tensor in tensors.values()]).half()
     if not numbers.isfinite().all():
@@ -84,9 +86,9 @@ def _check_positions(translator: Translator) -> None:
         )
 
 
-def _check_words(tokenizer: WordTokenizer) -> None:
+def _check_words(tokenizer: WordTokenizer, pattern: re.Pattern[str]) -> None:
     words = tokenizer.vocabulary.tokens[len(SPECIAL_TOKENS) :]
-    strange = next((word for word in words if not _is_readable(word)), None)
+    strange = next((word for word in words if not _is_readable(word, pattern)), None)
     if strange is not None:
         raise ValueError(
             f"a page reads words in small letters without punctuation, and this translator knows "
@@ -94,5 +96,5 @@ def _check_words(tokenizer: WordTokenizer) -> None:
         )
 
 
-def _is_readable(word: str) -> bool:
-    return bool(WORD.fullmatch(word)) and word == word.lower()
+def _is_readable(word: str, pattern: re.Pattern[str]) -> bool:
+    return bool(pattern.fullmatch(word)) and word == word.lower() and word != CUT_BY_SPACY

@@ -58,7 +58,7 @@ RULE_OF_THUMB = (
     'Scores", compares none across test sets. Read the twenty translations below before you '
     "believe a figure."
 )
-LENGTHS, RARE = [5, 10, 15, 20], [0, 1, 2]
+BINS = {"source_words": [5, 10, 15, 20], "unseen_words": [0, 1, 2], "rare_words": [0, 1, 2]}
 NOT_SURE = ", not sure"
 MANY = 1 / 3
 """Share of the translations that do not begin with the same words by chance."""
@@ -327,10 +327,10 @@ def _curves(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _where_it_fails(first: Judged) -> Iterator[str]:
     yield heading("Where it fails")
+    language = first.translator.target.language
     summaries = {
-        "source words": summary_by(first.failures, "source_words", LENGTHS),
-        "unseen words": summary_by(first.failures, "unseen_words", RARE),
-        "rare words": summary_by(first.failures, "rare_words", RARE),
+        column.replace("_", " "): summary_by(first.failures, column, bins, language)
+        for column, bins in BINS.items()
     }
     yield figure(scores_by_bin(summaries))
     unsure = first.failures[first.failures["unsure"]]

@@ -271,3 +271,20 @@ def test_every_kind_says_what_to_do() -> None:
 def test_tiny_texts_are_inspected(lines: Lines, look: Callable[[Lines], Inspection]) -> None:
     inspection = look(lines)
     assert inspection.pairs == sum(all(pair) for pair in zip(*lines, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_small_texts_without_common_words_are_looked_at(
+    seed: int, look: Callable[[Lines], Inspection]
+) -> None:
+    chance = random.Random(seed)
+    sides = [[f"{side}{n}" for n in range(30)] for side in "ab"]
+    for side in sides:
+        one, other = chance.sample(range(30), 2)
+        side[one] = side[other]
+    assert "another script" not in found(look(sides))
+
+
+def test_empty_files_are_refused(look: Callable[[Lines], Inspection]) -> None:
+    with pytest.raises(ValueError, match="are empty: there is nothing to look at"):
+        look([[], []])

@@ -165,3 +165,9 @@ def test_all_sentences_at_once_are_cut_as_one_by_one() -> None:
     tokenizer = SubwordTokenizer("en", learn_subwords(texts, 40))
     assert tokenizer.encode_all(texts) == [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_all([]) == []
+
+
+def test_a_very_long_line_is_read_too() -> None:
+    letters = "".join(map(chr, range(0x4E00, 0x4E00 + 1500)))  # 4,500 bytes
+    tokenizer = SubwordTokenizer("zh", learn_subwords(["the cat"] * 30 + [letters], 2300))
+    assert UNK not in tokenizer.encode(letters)

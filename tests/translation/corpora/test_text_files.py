@@ -351,3 +351,13 @@ def test_lines_that_are_no_sentences_are_left_out(tmp_path: Path) -> None:
     corpus = files_corpus(*write_pair(tmp_path, lines, [*"ijklmnop", "short"]))
     assert corpus.left_out == {"a side has over 2,000 characters": 1}
     assert sum(map(len, corpus.splits.values())) == 8
+
+
+def test_lines_that_are_no_sentences_are_left_out_of_given_splits(tmp_path: Path) -> None:
+    for name in ("text", "dev"):
+        (tmp_path / name).mkdir()
+    text = write_pair(tmp_path / "text", [*"abcdef"], [*"ghijkl"])
+    dev = write_pair(tmp_path / "dev", ["m", "n"], ["o", "x" * 2001])
+    corpus = files_corpus(*text, dev=dev)
+    assert corpus.split("dev") == [SentencePair("m", "o")]
+    assert corpus.left_out == {"a side has over 2,000 characters": 1}

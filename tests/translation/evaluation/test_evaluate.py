@@ -163,6 +163,15 @@ def test_without_gold_links_there_is_no_alignment_score(
     assert "alignment_accuracy" not in evaluate(translator, plain)
 
 
+def test_sub_words_have_no_alignment_score(pairs: list[SentencePair]) -> None:
+    sizes = {"d_model": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "d_ff": 8}
+    cut = Translator.from_pairs(pairs, ("en", "fr"), 1, 0, 60, **sizes)
+    assert any(pair.alignment for pair in pairs)
+    assert "alignment_accuracy" not in evaluate(cut, pairs[:3])
+    with pytest.raises(ValueError, match="gold alignments are of words"):
+        alignment_accuracy(cut, pairs)
+
+
 def test_no_pairs_are_refused(translator: Translator) -> None:
     with pytest.raises(ValueError, match="at least one sentence pair"):
         evaluate(translator, [])

@@ -36,6 +36,16 @@ def test_words_are_lower_case_and_no_punctuation() -> None:
     assert words_of(" ?! ", "en") == []
 
 
+def test_without_blanks_characters_are_words() -> None:
+    assert words_of("我爱 北京。", "zh") == ["我", "爱", "北", "京"]
+    said, wanted = ["我爱北京天安门的广场。"] * 2, ["我爱上海天安门的广场。"] * 2
+    table = pd.DataFrame({"translation": said, "reference": wanted, "kind": "a"}).assign(
+        chrf=50.0, length_ratio=1.0, repetition=""
+    )
+    assert summary_by(table, "kind", language="zh")["sacrebleu"].item() == bleu(said, wanted, "zh")
+    assert bleu(said, wanted, "zh") > 10 > bleu(said, wanted, "en")
+
+
 def test_words_are_counted_over_all_sentences() -> None:
     counts = count_words(["The cat saw the dog.", "A cat!"], "en")
     assert counts == {"the": 2, "cat": 2, "saw": 1, "dog": 1, "a": 1}

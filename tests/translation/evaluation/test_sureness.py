@@ -6,6 +6,7 @@ from transformer_course.translation import (
     toy_checkpoint,
     toy_corpus,
 )
+from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.evaluation.sureness import doubt_below, in_small_letters
 from transformer_course.translation.training.runs import doubt_in
 from transformer_course.translation.translator import shipped_names
@@ -16,8 +17,11 @@ def test_a_twentieth_of_dev_is_doubted() -> None:
     doubt = doubt_below(toy, dev)
     scores = [score for _, score in toy.translate_with_scores([pair.source for pair in dev])]
     assert sum(score < doubt for score in scores) == 5
-    with pytest.raises(ValueError, match="nobody knows what is usual"):
-        doubt_below(toy, [])
+    too_long = SentencePair("the cat " * toy.model.config.max_len, "le chat")
+    assert doubt_below(toy, [too_long, *dev]) == doubt
+    for none in ([], [too_long]):
+        with pytest.raises(ValueError, match="nobody knows what is usual"):
+            doubt_below(toy, none)
 
 
 @pytest.mark.parametrize("beam", [1, 3])

@@ -261,3 +261,12 @@ def test_restarts_that_would_fail_are_refused(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv(name, value)
     with pytest.raises(ValueError, match="TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"), join_world():
         pass
+
+
+def test_each_process_needs_a_card_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    with pytest.raises(ValueError, match="there are 1: start at most 1 with"), join_world():
+        pass

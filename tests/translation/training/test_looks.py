@@ -109,9 +109,9 @@ def test_damaged_notes_are_refused(
         looks_in(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["{", "[" * 100_000, "[]", "null"])
+@pytest.mark.parametrize("text", ["{", "[" * 100_000, "[]", "null", "é"])
 def test_notes_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / LOOKS_FILE).write_text(text, encoding="utf-8")
+    (tmp_path / LOOKS_FILE).write_bytes(text.encode("latin-1"))
     with pytest.raises(CheckpointError, match="is damaged"):
         looks_in(tmp_path)
 
@@ -121,12 +121,13 @@ def test_a_full_disk_costs_no_earlier_look(
 ) -> None:
     before = note_look(tmp_path, "report", 1, translator, PAIRS, SAID)
 
-    def full(file: Path, text: str, encoding: str) -> None:
-        file.write_bytes(text.encode()[:20])
+    def full(file: Path, content: bytes) -> None:
+        with file.open("wb") as there:
+            there.write(content[:20])
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
+        patched.setattr(Path, "write_bytes", full)
         with pytest.raises(OSError, match="No space left"):
             note_look(tmp_path, "card", 1, translator, PAIRS, SAID)
     assert looks_in(tmp_path) == [before]
@@ -139,6 +140,6 @@ def test_where_nobody_may_write_nothing_is_noted(
     def refuse(*_: object, **__: object) -> None:
         raise OSError(number, "no")
 
-    monkeypatch.setattr(looks, "write_text", refuse)
+    monkeypatch.setattr(looks, "atomic_write", refuse)
     assert note_look(tmp_path, "card", 1, translator, PAIRS, SAID).by == "card"
     assert looks_in(tmp_path) == []

@@ -28,7 +28,11 @@ def test_16_bits_on_a_processor_are_refused() -> None:
 def test_a_graphics_card_takes_16_bits_where_it_has_them(
     monkeypatch: pytest.MonkeyPatch, wanted: str, supported: bool, chosen: torch.dtype
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: supported)
+    monkeypatch.setattr(
+        torch.cuda,
+        "is_bf16_supported",
+        lambda including_emulation: supported and not including_emulation,
+    )
     assert choose_precision(wanted, CARD) == chosen
 
 

@@ -155,7 +155,7 @@ def inspect_text(source: Path, target: Path) -> Inspection:
     ------
     OSError, ValueError
         If a file cannot be read, its name does not say its language, both are the same one, or the
-        numbers of lines differ.
+        numbers of lines differ or are 0.
     """
     languages = language_of(source), language_of(target)
     sides = [
@@ -164,6 +164,8 @@ def inspect_text(source: Path, target: Path) -> Inspection:
             (source, target), languages, read_lines(source, target), strict=True
         )
     ]
+    if not sides[0].lines:
+        raise ValueError(f"{source} and {target} are empty: there is nothing to look at.")
     fit = fit_of(*(side.words for side in sides))
     blocks = moved_blocks(fit)
     found = [

@@ -107,7 +107,8 @@ def fit_of(sources: Sequence[Words], targets: Sequence[Words]) -> Fit:
         by_chance += [_cosines(a, rows, b, rows.roll(shift)) for shift in SHIFTS]
     for by, found in moved.items():  # what was rolled round the ends
         found[: max(0, -by)] = found[len(found) - max(0, by) :] = np.nan
-    return Fit(fit, float(np.quantile(np.concatenate(by_chance), CHANCE)), moved)
+    chance = np.concatenate(by_chance)
+    return Fit(fit, float(np.quantile(chance, CHANCE)) if len(chance) else -1.0, moved)
 
 
 def moved_blocks(fit: Fit) -> list[Block]:
@@ -152,7 +153,7 @@ def _weights(sentences: Sequence[Words]) -> Tensor:
     ids = {word: number for number, word in enumerate(frequent)}
     rarity = np.log(len(sentences) / np.array([counts[word] for word in frequent], dtype=float))
     rows = [[ids[word] for word in words if word in ids] for words in different]
-    lengths = np.array([len(row) for row in rows])
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
     columns = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
     values = rarity[columns]
     of_row = np.repeat(np.arange(len(rows)), lengths)

@@ -71,6 +71,8 @@ class SubwordTokenizer:
 
 
 PER_ROOT, MOST = 35, 32_000
+LONGEST = 2**16
+"""Bytes of a text; sentencepiece would pass over those above 4,192 in silence."""
 SAMPLE = 200_000
 """Sentences from which sub-words are learned at most; more take minutes and change little."""
 
@@ -134,6 +136,7 @@ def _train(texts: Iterable[str], size: int) -> bytes:
         model_writer=model,
         model_type="bpe",
         vocab_size=size,
+        max_sentence_length=LONGEST,
         hard_vocab_limit=False,  # a small text has fewer pieces
         character_coverage=1.0,
         normalization_rule_name="identity",  # what was cut comes back as it was, such as ½

@@ -246,23 +246,30 @@ def files_corpus(
     """
     languages = language_of(source), language_of(target)
     pairs, blank = read_pairs(source, target)
+    pairs, too_long = _short(pairs)
     given = {}
     for name, files in (("dev", dev), ("test", test)):
         if files:
             _check_languages(name, files, languages)
-            given[name], blank_there = read_pairs(*files)
-            blank += blank_there
-    short = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= TOO_LONG]
+            there, blank_there = read_pairs(*files)
+            given[name], too_long_there = _short(there)
+            blank, too_long = blank + blank_there, too_long + too_long_there
     try:
-        splits, repeated = complete(short, given, seed)
+        splits, repeated = complete(pairs, given, seed)
     except ValueError as error:
         raise ValueError(f"{source} and {target}: {error}") from None
     left_out = {
         BLANK: blank,
-        f"a side has over {TOO_LONG:,} characters": len(pairs) - len(short),
+        f"a side has over {TOO_LONG:,} characters": too_long,
         REPEATED: repeated,
     }
     return Corpus("files", *languages, splits, counted(left_out))
+
+
+def _short(pairs: Sequence[SentencePair]) -> tuple[list[SentencePair], int]:
+    """Return the pairs that are not too long, and how many are."""
+    short = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= TOO_LONG]
+    return short, len(pairs) - len(short)
 
 
 def _check_languages(split: str, files: tuple[Path, Path], languages: tuple[str, str]) -> None:

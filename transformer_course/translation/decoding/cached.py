@@ -174,7 +174,8 @@ def packed(*layers: nn.Linear) -> Projection:
     """Return one projection that does the work of several, its weights stored column by column.
 
     A product with few vectors reads them faster that way. Copying takes as long as a token or two,
-    so the copy is kept until a weight changes.
+    so the copy is kept until a weight changes. What changes a few numbers alone through ``.data``,
+    which PyTorch does not count, goes unseen: change them under ``torch.no_grad()`` instead.
     """
     state = [fact for layer in layers for w in layer.parameters() for fact in _state(w)]
     if layers[0] not in _kept or _kept[layers[0]][0] != state:

@@ -7,6 +7,7 @@ from statistics import fmean
 
 from transformer_course.translation.corpora.batches import length_batches
 from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.vocabulary import WordTokenizer
 from transformer_course.translation.decoding.forced import sequence_log_probability
 from transformer_course.translation.evaluation.metrics import Scores, exact_match, scores
 from transformer_course.translation.translator import Translator
@@ -54,7 +55,14 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
     The attention is the cross-attention's mean over all heads of all layers, while the right
     target is fed in; the end token is not a word. Target words without a gold link are left out; at
     least one pair must have links.
+
+    Raises
+    ------
+    ValueError
+        If the translator reads or writes sub-words: gold alignments are of words.
     """
+    if not _knows_words(translator):
+        raise ValueError("gold alignments are of words, and this translator cuts sub-words.")
     hits = []
     for pair, weights in zip(pairs, translator.cross_attention(pairs), strict=True):
         words = weights.mean(dim=(0, 1))[:, :-1]
@@ -87,7 +95,8 @@ def translate_and_evaluate(
     -------
     scores
         Those of :func:`scores`; ``seconds``, the time that translating took; ``exact_match``
-        (0 to 1) and, where the pairs carry gold alignments, ``alignment_accuracy`` (0 to 1).
+        (0 to 1) and, where the pairs carry gold alignments and tokens are words,
+        ``alignment_accuracy`` (0 to 1).
     translations
         Of the sources, in their order.
 
@@ -103,9 +112,14 @@ def translate_and_evaluate(
     references = [pair.target for pair in pairs]
     result = scores(translations, references, translator.target.language)
     result |= {"seconds": seconds, "exact_match": exact_match(translations, references)}
-    if any(pair.alignment for pair in pairs):
+    if any(pair.alignment for pair in pairs) and _knows_words(translator):
         result["alignment_accuracy"] = alignment_accuracy(translator, pairs)
     return result, translations
+
+
+def _knows_words(translator: Translator) -> bool:
+    sides = translator.source, translator.target
+    return all(isinstance(side, WordTokenizer) for side in sides)
 
 
 def _check_pairs(pairs: Sequence[SentencePair]) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 from sacrebleu.metrics import CHRF
 
 from transformer_course.translation.corpora.corpus import SentencePair
+from transformer_course.translation.corpora.languages import WITHOUT_BLANKS
 from transformer_course.translation.corpora.vocabulary import UNK
 from transformer_course.translation.evaluation.bleu import check_equal_numbers, ngrams
 from transformer_course.translation.evaluation.metrics import bleu, moses_words
@@ -22,9 +23,10 @@ from transformer_course.translation.translator import Translator
 def words_of(text: str, language: str) -> list[str]:
     """Cut a sentence into its words, lower-cased, without punctuation.
 
-    Lower-cased, since "Two" at the head of a sentence is the same word as "two".
+    Lower-cased, since "Two" at the head of a sentence is the same word as "two". Where a language
+    has no blanks between words, each character counts as one.
     """
-    words = moses_words(text, language)
+    words = text.lower() if language in WITHOUT_BLANKS else moses_words(text, language)
     return [word for word in words if any(letter.isalnum() for letter in word)]
 
 
@@ -158,7 +160,10 @@ def failure_table(
 
 
 def summary_by(
-    table: pd.DataFrame, column: str, bins: Sequence[int | float] | None = None
+    table: pd.DataFrame,
+    column: str,
+    bins: Sequence[int | float] | None = None,
+    language: str = "en",
 ) -> pd.DataFrame:
     """Summarise a :func:`failure_table` for each bin of one of its columns.
 
@@ -172,6 +177,8 @@ def summary_by(
         Where one bin ends and the next begins, rising: ``[5, 10]`` makes the bins "up to 5",
         "over 5, up to 10" and "over 10". Of counts, ``[0, 1]`` makes "none", "1" and "over 1".
         Without bins each value of the column gets its own.
+    language
+        Code of the language of the translations, for :func:`bleu`.
 
     Returns
     -------
@@ -192,14 +199,14 @@ def summary_by(
         raise ValueError("the table has no rows to summarise; filter it less.")
     keys = table[column] if bins is None else _binned(table[column], bins)
     groups = table.groupby(keys, observed=True, dropna=False)
-    names, summaries = zip(*((name, _summary(rows)) for name, rows in groups), strict=True)
-    return pd.DataFrame(summaries, index=pd.Index(names, name=column))
+    summaries = {name: _summary(rows, language) for name, rows in groups}
+    return pd.DataFrame([*summaries.values()], index=pd.Index([*summaries], name=column))
 
 
-def _summary(rows: pd.DataFrame) -> dict[str, int | float]:
+def _summary(rows: pd.DataFrame, language: str) -> dict[str, int | float]:
     return {
         "sentences": len(rows),
-        "sacrebleu": bleu(rows["translation"].tolist(), rows["reference"].tolist()),
+        "sacrebleu": bleu(rows["translation"].tolist(), rows["reference"].tolist(), language),
         "chrf": rows["chrf"].mean(),
         "length_ratio": rows["length_ratio"].mean(),
         "repeating": (rows["repetition"] != "").mean(),

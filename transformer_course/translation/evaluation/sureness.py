@@ -21,14 +21,19 @@ FEWEST_CAPITALS = 4
 def doubt_below(translator: Translator, dev: Sequence[SentencePair]) -> float:
     """Return the mean log-probability that 5 % of the dev split's translations stay below.
 
+    Sentences that the translator cannot read, such as one that is too long, are left out.
+
     Raises
     ------
     ValueError
-        If there are no pairs.
+        If no pair is left.
     """
-    if not dev:
+    sources = [pair.source for pair in dev]
+    faults = translator.faults(sources)
+    sources = [source for place, source in enumerate(sources) if place not in faults]
+    if not sources:
         raise ValueError("without a sentence of a dev split, nobody knows what is usual.")
-    scored = translator.translate_with_scores([pair.source for pair in dev])
+    scored = translator.translate_with_scores(sources)
     return float(np.quantile([score for _, score in scored], DOUBTED))
 
 

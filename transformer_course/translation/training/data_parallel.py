@@ -142,6 +142,12 @@ def _check_restarts() -> None:
 def _own_device() -> torch.device:
     if not torch.cuda.is_available():
         return CPU
+    cards = torch.cuda.device_count()
+    if _local_rank() >= cards:
+        raise ValueError(
+            f"each process needs a graphics card of its own, and there are {cards}: start at most "
+            f"{cards} with --nproc-per-node."
+        )
     device = torch.device("cuda", _local_rank())
     torch.cuda.set_device(device)
     return device

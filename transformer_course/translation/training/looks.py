@@ -18,7 +18,7 @@ import numpy as np
 from filelock import FileLock
 from jaxtyping import Int
 
-from transformer_course.files import now, write_text
+from transformer_course.files import atomic_write, now
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.evaluation.metrics import (
@@ -117,8 +117,9 @@ def _where_one_may_write() -> Iterator[None]:
 def _append(path: Path, line: str) -> None:
     """Add a line, or leave the file as it was: a full disk must not cost the looks before."""
     with FileLock(path.with_name(f".{path.name}.lock")):
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        write_text(path, before + line)
+        before = path.read_bytes() if path.exists() else b""
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(before + line.encode("utf-8"))
 
 
 def looks_in(folder: Path) -> list[Look]:
@@ -132,8 +133,10 @@ def looks_in(folder: Path) -> list[Look]:
         If they cannot be read.
     """
     path = folder / LOOKS_FILE
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    if not path.exists():
+        return []
     try:
+        lines = path.read_text(encoding="utf-8").splitlines()
         looks = [Look(**json.loads(line)) for line in lines]
         for look in looks:
             _check(look)

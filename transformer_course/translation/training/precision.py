@@ -27,8 +27,10 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
             "bfloat16 is for graphics cards, and this run computes on a processor, where the "
             "course's training in float32 is faster. Use precision float32, or auto."
         )
-    if wanted == "auto" and device.type == "cuda" and torch.cuda.is_bf16_supported():
-        return torch.bfloat16
+    if wanted == "auto" and device.type == "cuda":
+        # Where the instructions are missing, torch can emulate them, slowly.
+        has_them = torch.cuda.is_bf16_supported(including_emulation=False)
+        return torch.bfloat16 if has_them else torch.float32
     return torch.bfloat16 if wanted == "bfloat16" else torch.float32
 
 
