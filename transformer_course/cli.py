@@ -9,7 +9,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -359,7 +359,12 @@ def _train(options: argparse.Namespace) -> int:
     from transformer_course.translation.evaluation.sureness import doubt_below
     from transformer_course.translation.training.data_parallel import join_world
     from transformer_course.translation.training.looks import End
-    from transformer_course.translation.training.runs import Run, check_is_new, sole_training
+    from transformer_course.translation.training.runs import (
+        HELD_OUT,
+        Run,
+        check_is_new,
+        sole_training,
+    )
 
     with join_world() as world:
         if options.resume:
@@ -374,9 +379,9 @@ def _train(options: argparse.Namespace) -> int:
                 check_is_new(options.output)
         make_loss = _loss_by_own_model(options, world.is_first)
         with world.first_alone():
-            corpus = run.load_corpus()
+            corpus = _corpus(run, options)
         trainer = run.trainer(options.output, corpus, world, make_loss)
-        facts = trainer.facts() | {"left_out": corpus.left_out}
+        facts = trainer.facts() | {"left_out": corpus.left_out, HELD_OUT: corpus.held_out}
         if world.is_first:
             trainer.watch = _watch(options, trainer)
         with sole_training(options.output) if world.is_first else nullcontext():
@@ -395,6 +400,15 @@ def _train(options: argparse.Namespace) -> int:
                 print(f"{options.output}: {json.dumps(result)}")
                 _say_what_is_next(options.output, trainer)
     return INTERRUPTED if trainer.stopped else 0
+
+
+def _corpus(run: "Run", options: argparse.Namespace) -> "Corpus":
+    """Read the text; of a run that goes on from another one on its text, the same one."""
+    from transformer_course.translation.training.runs import Run, corpus_of
+
+    if run.start and not options.resume and run.is_on_the_text_of(Run.read(run.start)):
+        return corpus_of(run.start, run)
+    return run.load_corpus()
 
 
 def _say_what_is_next(folder: Path, trainer: "Trainer") -> None:
@@ -620,12 +634,16 @@ def _examine(options: argparse.Namespace) -> int:
     from transformer_course.own import subject
 
     check_positive("--seconds", options.seconds)
-    if subject.is_own(options.place):
-        name, make = subject.load(Path(options.place))
-    else:
-        name, make = files.load(options.place, options.seconds)
+    with redirect_stdout(sys.stderr):  # what somebody's model prints is no part of the answer
+        if subject.is_own(options.place):
+            name, make = subject.load(Path(options.place))
+        else:
+            name, make = files.load(options.place, options.seconds)
     # disable=None shows it in a terminal only.
-    with tqdm(total=100, unit="%", desc="examining", leave=False, disable=None) as bar:
+    with (
+        redirect_stdout(sys.stderr),
+        tqdm(total=100, unit="%", desc="examining", leave=False, disable=None) as bar,
+    ):
         found = examine.examine(
             make, options.seconds, lambda share: bar.update(int(100 * share) - bar.n), name
         )
@@ -642,14 +660,15 @@ def _export(options: argparse.Namespace) -> None:
     text = read(options.model)
     check_sections(text, options.model)
     write_text(options.file, exported(text))
-    print(f"{options.file}: needs only torch; python {options.file} SOURCE TARGET trains it.")
+    file = shlex.quote(str(options.file))
+    print(f"{options.file}: needs only torch; python {file} SOURCE TARGET trains it.")
 
 
 def _evaluate(options: argparse.Namespace) -> None:
     from transformer_course.translation.corpora.text_files import BLANK, read_pairs
     from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
     from transformer_course.translation.training.looks import TEST, note_look
-    from transformer_course.translation.training.runs import Run
+    from transformer_course.translation.training.runs import Run, corpus_of
     from transformer_course.translation.translator import Translator
 
     if (options.source is None) != (options.reference is None):
@@ -666,7 +685,7 @@ def _evaluate(options: argparse.Namespace) -> None:
     else:
         run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
         split = options.split or TEST
-        pairs = run.load_corpus().split(split)
+        pairs = corpus_of(options.checkpoint, run).split(split)
     scores, said = translate_and_evaluate(translator, pairs, options.beam)
     print(json.dumps(scores, ensure_ascii=False, indent=1))
     if not options.source and split == TEST:

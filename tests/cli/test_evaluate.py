@@ -46,3 +46,25 @@ def test_evaluate_refuses(
     fails: Callable[..., str], trained: Path, arguments: list[str], complaint: str
 ) -> None:
     assert complaint in fails("evaluate", trained, *arguments)
+
+
+def test_a_text_that_changed_or_is_gone_judges_nobody(
+    run: Run, fails: Callable[..., str], texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    folder, page = tmp_path / "run", tmp_path / "page.html"
+    files = ("--source", texts[0], "--target", texts[1])
+    assert run("train", *files, "--steps", "1", "--output", folder)[0] == 0
+    assert run("evaluate", folder)[0] == 0
+    before = [path.read_text(encoding="utf-8") for path in texts]
+    for path, text in zip(texts, before, strict=True):
+        path.write_text("a new sentence\n" + text, encoding="utf-8")
+    for command in (("evaluate", folder), ("report", folder, page)):
+        assert "has changed since it was trained" in fails(*command)
+    again = ("train", "--from", folder, "--steps", "1", "--output", tmp_path / "more")
+    assert "has changed since it was trained" in fails(*again)
+    texts[0].unlink()
+    said = fails("evaluate", folder)
+    assert f"the text of {folder} is not at {texts[0]} any more: put it back there" in said
+    texts[0].write_text(before[0], encoding="utf-8")
+    texts[1].write_text(before[1], encoding="utf-8")
+    assert run("evaluate", folder)[0] == 0

@@ -50,6 +50,23 @@ def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
     assert json.loads(output)["name"] == f"{path}:subject"
 
 
+def test_what_a_model_prints_is_no_part_of_the_json(run: Run, tmp_path: Path) -> None:
+    chatty = MODEL.replace("        return", "        print('shape', source.shape)\n        return")
+    path = written(tmp_path, "print('hello')" + chatty)
+    _, output, error = run("examine", f"{path}:make", "--seconds", 5, "--json")
+    assert json.loads(output)["name"] == f"{path}:make"
+    assert "hello" in error and "shape" in error
+
+
+def test_a_forked_process_ends_as_usual(run: Run, tmp_path: Path) -> None:
+    forks = "import os\nchild = os.fork()\nif not child:\n    os._exit(0)\n"
+    asks = "assert os.waitpid(child, 0)[1] == 0\n"
+    path = written(tmp_path, forks + asks + MODEL)
+    _, output, error = run("examine", f"{path}:make", "--seconds", 5, "--json")
+    assert json.loads(output)["name"] == f"{path}:make"
+    assert error == ""
+
+
 def test_learners_file_needs_no_name(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path, template(), NAME)
     status, output, _ = run("examine", path)

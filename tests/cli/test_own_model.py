@@ -103,9 +103,9 @@ def test_missing_file_is_said(fails: Fails, tmp_path: Path) -> None:
 def test_export_writes_a_file_that_needs_torch_alone(
     run: Run, fails: Fails, tmp_path: Path
 ) -> None:
-    path, home = file_with(tmp_path, softmax=SOFTMAX), tmp_path / "translator.py"
+    path, home = file_with(tmp_path, softmax=SOFTMAX), tmp_path / "my translator.py"
     status, output, _ = run("export", home, "--model", path)
-    assert status == 0 and "needs only torch" in output
+    assert status == 0 and f"needs only torch; python '{home}' SOURCE TARGET" in output
     text = home.read_text(encoding="utf-8")
     assert "transformer_course" not in text and "yours, 2026-11-23" in text
     assert "exists already" in fails("export", home, "--model", path)

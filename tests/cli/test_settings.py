@@ -59,6 +59,9 @@ def test_unknown_names_are_refused(fails: Callable[..., str], tmp_path: Path) ->
     train = ("train", "--output", tmp_path / "out")
     assert "did you mean training.steps?" in fails(*train, "--set", "training.step=3")
     assert "missing.toml: No such file" in fails(*train, "--settings", tmp_path / "missing.toml")
+    assert "no file litle, and no settings of that name ship" in fails(
+        *train, "--settings", "litle"
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -60,6 +60,8 @@ def subject(network: nn.Module, **given) -> Subject:
         ({"pad": None}, "pad must be an id from 0 to 11; got None"),
         ({"eos": [2]}, r"eos must be an id from 0 to 11; got \[2\]"),
         ({"loss": 3}, "loss must be a function; got int"),
+        ({"test": [("a b", "c d")]}, "test must hold pairs of lists of ids; its first is"),
+        ({"train": [([3.5], [4])]}, "train must hold pairs of lists of ids; its first is"),
     ],
 )
 def test_subject_that_makes_no_sense_is_refused(given: dict, said: str) -> None:
@@ -79,6 +81,12 @@ def test_of_a_small_vocabulary_all_but_padding_are_words(pad: int, ids: set[int]
     sizes = {"source_vocab": 3, "target_vocab": 3}
     bench = Bench(Subject(Echo(3, 3), **sizes, pad=pad, bos=pad, eos=2), 1)
     assert {*bench.source_words} == {*bench.target_words} == ids
+
+
+def test_a_collate_of_another_form_is_refused() -> None:
+    made = subject(Echo(), collate=lambda pairs: (torch.zeros(1, 1), torch.zeros(1, 1)))
+    with pytest.raises(ExaminationError, match="`collate` has to return three tensors"):
+        examine(made, 10)
 
 
 def test_what_is_not_given_is_not_examined_and_said() -> None:

@@ -260,5 +260,7 @@ def test_hidden_files_of_a_zip_are_not_handed_in(tmp_path: Path) -> None:
         path = tmp_path / "group" / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"\x00\x05\x16\x07\xff")
+    for table in ("marks.csv", "rows.jsonl"):
+        (tmp_path / "group" / table).write_text("what an earlier grading wrote", encoding="utf-8")
     assert grading.submissions(tmp_path / "group") == [anna]
     assert graded(tmp_path / "group")["anna"].solved == len(ALL)

@@ -44,3 +44,11 @@ def test_words_cannot_end_a_tag(part):
 
 def test_every_page_says_what_made_it():
     assert f"<p>Made with the Transformer course, version {__version__}.</p>" in framed()
+
+
+def test_a_page_needs_a_folder_and_is_none(tmp_path):
+    with pytest.raises(ValueError, match=r"there is no folder .*nodir for the page: make it"):
+        document.check_page(tmp_path / "nodir" / "page.html")
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(ValueError, match="is a folder: name a file"):
+        document.check_page(tmp_path / "page.html")

@@ -8,12 +8,18 @@ from typing import NoReturn
 
 @contextlib.contextmanager
 def no_exit() -> Iterator[None]:
-    """Turn ``os._exit``, after which nobody could say anything, into a SystemExit."""
+    """Turn ``os._exit``, after which nobody could say anything, into a SystemExit.
+
+    A process that the code has forked ends by it as usual: there it would go on as a second one.
+    """
+    before, here = os._exit, os.getpid()
 
     def ends(status: int) -> NoReturn:
+        if os.getpid() != here:
+            before(status)
         raise SystemExit(status)
 
-    before, os._exit = os._exit, ends
+    os._exit = ends
     try:
         yield
     finally:

@@ -225,9 +225,9 @@ class Bench:
             or len(batch) != 3
             or not all(isinstance(each, Tensor) and each.dim() == 2 for each in batch)
         ):
-            raise NotExamined(
+            raise ExaminationError(
                 "`collate` has to return three tensors (batch, length): source, target in, "
-                "target out"
+                "target out."
             )
         source, target_in, target_out = (each.cpu() for each in batch)
         return source, target_in, target_out.where(target_out != IGNORED, self.subject.pad)

@@ -83,6 +83,8 @@ class Subject:
         if self.source_pad is None:
             self.source_pad = self.pad
         self._check_ids()
+        for name in ("train", "test"):
+            _check_pairs(name, getattr(self, name))
         for name in ("scores", "collate", "loss", "training_step", "translate", "beam"):
             given = getattr(self, name)
             if given is not None and not callable(given):
@@ -106,3 +108,10 @@ class Subject:
         number = getattr(self, name)
         if not (isinstance(number, int) and 0 <= number < size):
             raise ValueError(f"{name} must be an id from 0 to {size - 1}; got {number!r}.")
+
+
+def _check_pairs(name: str, pairs: Sequence[Pair]) -> None:
+    """Raise ValueError unless the first of some pairs is what all should be."""
+    sides = pairs[0] if len(pairs) else ()
+    if any(isinstance(side, str) or not all(isinstance(i, int) for i in side) for side in sides):
+        raise ValueError(f"{name} must hold pairs of lists of ids; its first is {sides!r:.80}.")

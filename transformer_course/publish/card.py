@@ -30,7 +30,7 @@ from transformer_course.translation.training.looks import (
     note_look,
     since_the_end,
 )
-from transformer_course.translation.training.runs import RUN_FILE, Run
+from transformer_course.translation.training.runs import RUN_FILE, Run, corpus_of
 from transformer_course.translation.translator import Translator
 
 BLANKS = {
@@ -150,7 +150,7 @@ def write_card(path: Path, folders: Sequence[Path], beside: Sequence[Path]) -> N
     sides = [sorted(map(Told.read, side), key=lambda t: t.seed) for side in (folders, beside)]
     check_sides(*sides)
     # Before anything is looked at: a look at a test split cannot be taken back.
-    one, other = (side[0].run.load_corpus().split(TEST) for side in sides)
+    one, other = (corpus_of(side[0].folder, side[0].run).split(TEST) for side in sides)
     if one != other:
         raise ValueError(OTHER_TEST)
     looked = [[_looked_at(told) for told in side] for side in sides]
@@ -176,7 +176,7 @@ def _looked_at(told: Told) -> Told:
     """Look at the test split of a run by a greedy search, unless that has been done."""
     if told.look:
         return told
-    translator, pairs = Translator.load(told.folder), told.run.load_corpus().split(TEST)
+    translator, pairs = Translator.load(told.folder), corpus_of(told.folder, told.run).split(TEST)
     said = translator.translate([pair.source for pair in pairs])
     look = note_look(told.folder, "card", 1, translator, pairs, said)
     return replace(told, looks=[*told.looks, look])

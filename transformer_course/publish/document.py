@@ -29,12 +29,18 @@ Cell = str | int | float
 
 
 def check_page(path: Path) -> None:
-    """Raise ValueError unless a page's name ends as that of a page.
+    """Raise ValueError unless a page can be written there, and its name ends as that of a page.
 
     Browsers show other files as text; and whoever mixes names up loses no file of another kind.
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the name of a page must end in .html; got {path.name!r}.")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file.")
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"there is no folder {path.parent} for the page: make it, or name another."
+        )
 
 
 def write_document(path: Path, title: str, parts: Iterable[str]) -> None:

@@ -42,7 +42,7 @@ from transformer_course.translation.evaluation.metrics import (
 )
 from transformer_course.translation.training.looks import TEST, note_look
 from transformer_course.translation.training.progress import verdict
-from transformer_course.translation.training.runs import RUN_FILE, Run, doubt_in
+from transformer_course.translation.training.runs import RUN_FILE, Run, corpus_of, doubt_in
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
 
@@ -190,7 +190,7 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def _judged(name: str, folder: Path, beam: int, data: Path | None) -> Judged:
     run = Run.read(folder)
     run = replace(run, data=data) if data else run
-    return Judged(name, folder, run, run.load_corpus(), beam)
+    return Judged(name, folder, run, corpus_of(folder, run), beam)
 
 
 def _sides(translator: Translator) -> tuple:

@@ -73,3 +73,18 @@ def test_pair_is_split_into_its_languages():
 def test_unknown_pair_is_refused_with_the_known_ones(pair):
     with pytest.raises(ValueError, match=r"use one of en-fr, fr-en"):
         languages_of_pair(pair, ["en-fr", "fr-en"])
+
+
+def test_a_text_of_long_lines_alone_is_refused() -> None:
+    pairs = [SentencePair("a b c", "d e f")] * 3
+    corpus = Corpus("files", "en", "fr", {"train": pairs, "dev": pairs})
+    with pytest.raises(ValueError, match="all 3 training pairs have over 2 words on a side: put"):
+        corpus.without_long(2)
+
+
+def test_what_is_held_out_has_a_fingerprint_of_its_own() -> None:
+    pairs = [SentencePair(letter, letter) for letter in "abc"]
+    corpus = Corpus("files", "en", "fr", {"train": pairs[:1], "dev": pairs[1:2], "test": pairs[2:]})
+    other = Corpus("files", "en", "fr", {"train": [], "dev": pairs[1:2], "test": pairs[2:]})
+    assert corpus.held_out == other.held_out
+    assert corpus.held_out != Corpus("files", "en", "fr", {"train": pairs, "dev": []}).held_out

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,22 @@ class Corpus:
             )
         return self.splits[name]
 
+    @property
+    def held_out(self) -> str:
+        """The fingerprint of all that training does not see."""
+        others = (pairs for name, pairs in self.splits.items() if name != "train")
+        return fingerprint(chain.from_iterable(others))
+
     def without_long(self, most_words: int) -> "Corpus":
         """Leave the training pairs out that have more words than this on a side, and count them.
 
         Words are what blanks separate. Dev and test keep their long sentences: whoever drops them
         there measures an easier task than others do.
+
+        Raises
+        ------
+        ValueError
+            If no pair is left.
         """
         train = self.split("train")
         short = [
@@ -56,6 +68,11 @@ class Corpus:
             for pair in train
             if max(len(pair.source.split()), len(pair.target.split())) <= most_words
         ]
+        if train and not short:
+            raise ValueError(
+                f"all {len(train):,} training pairs have over {most_words} words on a side: put "
+                f"one sentence on each line, or raise text.most_words."
+            )
         dropped = {f"over {most_words} words, in train": len(train) - len(short)}
         return replace(
             self, splits=self.splits | {"train": short}, left_out=self.left_out | counted(dropped)

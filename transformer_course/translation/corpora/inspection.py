@@ -412,7 +412,11 @@ KINDS = (
 )
 LEFT_OUT = (
     Kind("a side is blank", _blank, "Nothing: training leaves them out."),
-    Kind(f"over {LONG} words on a side", _too_long, "Nothing: training leaves them out."),
+    Kind(
+        f"over {LONG} words on a side",
+        _too_long,
+        "Training leaves them out. If they are many, put one sentence on each line.",
+    ),
 )
 DOUBTS = (
     Kind(

@@ -44,10 +44,10 @@ def read_recipe(path: Path, recipe: Recipe) -> Recipe:
     OSError
         If the file cannot be read.
     ValueError
-        If it is no TOML, there is no such setting, or it cannot have the value.
+        If it is no TOML, no settings ship under the name, there is no such setting, or it cannot
+        have the value.
     """
-    if not path.exists() and str(path) in recipe_names():
-        path = FOLDER / f"{path}.toml"
+    path = _file_of(path)
     settings = read_settings(path)
     try:
         if LIKE in settings:
@@ -55,6 +55,18 @@ def read_recipe(path: Path, recipe: Recipe) -> Recipe:
         return recipe.changed(settings)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def _file_of(path: Path) -> Path:
+    """Return a file of settings, or that of those that ship under a name."""
+    if path.exists() or path.suffix:
+        return path
+    if str(path) not in recipe_names():
+        raise ValueError(
+            f"there is no file {path}, and no settings of that name ship with the course; use "
+            f"{', '.join(recipe_names())}."
+        )
+    return FOLDER / f"{path}.toml"
 
 
 def meanings() -> Settings:

@@ -31,6 +31,8 @@ from transformer_course.translation.translator import (
 
 RUN_FILE = "run.json"
 LOCK_FILE = ".lock"
+HELD_OUT = "held_out"
+"""What a run notes of its text; one of an earlier version has no such note."""
 PATHS = ("source", "target", "data", "dev", "test", "start")
 
 
@@ -90,6 +92,10 @@ class Run:
         """Return what was said about the text."""
         values = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in values.items() if value is not None}
+
+    def is_on_the_text_of(self, other: "Run") -> bool:
+        """Whether both name the same text."""
+        return (self.corpus, self._text()) == (other.corpus, other._text())
 
     @classmethod
     def read(cls, folder: Path) -> "Run":
@@ -164,6 +170,40 @@ class Run:
         if self.recipe.subwords == AUTO:
             return usual_size([text for pair in train for text in (pair.source, pair.target)])
         return self.recipe.subwords
+
+
+def corpus_of(folder: Path, run: Run) -> Corpus:
+    """Read the text that the run in a folder was trained on.
+
+    Parameters
+    ----------
+    folder
+        Where the run is.
+    run
+        The run, perhaps with another folder for the data.
+
+    Raises
+    ------
+    CheckpointError, OSError
+        If the run or the text cannot be read.
+    ValueError
+        If the text is not there any more, or other sentences would be held out of it now.
+    """
+    try:
+        corpus = run.load_corpus()
+    except FileNotFoundError as error:
+        raise ValueError(
+            f"the text of {folder} is not at {error.filename} any more: put it back there, or "
+            f"correct its place in {folder / RUN_FILE}."
+        ) from None
+    known = read_json(folder / RUN_FILE).get(HELD_OUT)
+    if known and corpus.held_out != known:
+        raise ValueError(
+            f"the text of {folder} has changed since it was trained, and with it what is held out: "
+            f"the translator has learned from most of these sentences. Put the old text back, or "
+            f"train again."
+        )
+    return corpus
 
 
 def steps_trained(folder: Path) -> int | None:
