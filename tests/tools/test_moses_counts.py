@@ -21,7 +21,9 @@ def test_a_sentence_by_hand():
 def test_the_counts_are_those_of_the_recorded_figure(learned_from, recipe):
     counts = moses_counts()[learned_from]
     assert counts.shape == (1000, 10)
-    recorded = recorded_run("en-de", recipe)["bleu_tokenized_lowercase"]
+    run = recorded_run("en-de", recipe)
+    first = run["seeds"][0]["beam_5"] if "seeds" in run else run
+    recorded = first["bleu_tokenized_lowercase"]
     assert bleu_of_counts(counts.sum(axis=0)) == pytest.approx(recorded, abs=0.005)
 
 

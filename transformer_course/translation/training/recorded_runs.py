@@ -28,10 +28,10 @@ def recorded_run(pair: str, recipe: str = "long") -> dict[str, Any]:
     pair
         ``"en-fr"`` or ``"en-de"``.
     recipe
-        ``"long"``: 20,000 steps, the run of the translator that ships; ``"short"``: 10,000 steps,
-        of fewer words each; ``"moses"``, for ``"en-de"`` only: the long recipe on lower-cased text
-        that Moses' rules have cut, of which ``bleu_tokenized_lowercase``, steps, minutes and the
-        ``translations`` by beam search are known.
+        ``"long"``: 20,000 steps, whose first seed is the translator that ships; ``"short"``: 10,000
+        steps, of fewer words each; ``"moses"``, for ``"en-de"`` only: the long recipe on
+        lower-cased text that Moses' rules have cut, of which ``bleu_tokenized_lowercase``, steps,
+        minutes and the ``translations`` by beam search are known.
 
     Returns
     -------
