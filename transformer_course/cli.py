@@ -639,14 +639,11 @@ def _examine(options: argparse.Namespace) -> int:
             name, make = subject.load(Path(options.place))
         else:
             name, make = files.load(options.place, options.seconds)
-    # disable=None shows it in a terminal only.
-    with (
-        redirect_stdout(sys.stderr),
-        tqdm(total=100, unit="%", desc="examining", leave=False, disable=None) as bar,
-    ):
-        found = examine.examine(
-            make, options.seconds, lambda share: bar.update(int(100 * share) - bar.n), name
-        )
+        # disable=None shows it in a terminal only.
+        with tqdm(total=100, unit="%", desc="examining", leave=False, disable=None) as bar:
+            found = examine.examine(
+                make, options.seconds, lambda share: bar.update(int(100 * share) - bar.n), name
+            )
     print(found.to_json() if options.json else found)
     return 0 if found.healthy else 1
 

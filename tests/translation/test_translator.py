@@ -273,7 +273,9 @@ def test_weights_of_another_configuration_are_refused(
 @pytest.mark.usefixtures("unchecked_signatures")
 def test_odd_configuration_is_refused(checkpoint: Path, part: str | None, content: Any) -> None:
     change_config(checkpoint, part, content)
-    with pytest.raises(CheckpointError, match=r"config\.json (does not describe|is damaged)"):
+    is_object = part is not None or isinstance(content, dict)
+    said = "does not describe a translator" if is_object else "is damaged .it must hold a JSON obj"
+    with pytest.raises(CheckpointError, match=rf"config\.json {said}"):
         Translator.load(checkpoint)
 
 

@@ -182,8 +182,13 @@ def test_damaged_run_is_refused(
 ) -> None:
     run.write(tmp_path)
     path = tmp_path / RUN_FILE
-    path.write_text(json.dumps(damage(json.loads(path.read_text(encoding="utf-8")))))
-    with pytest.raises(CheckpointError, match=r"run\.json (does not describe|is damaged)"):
+    damaged = damage(json.loads(path.read_text(encoding="utf-8")))
+    path.write_text(json.dumps(damaged))
+    is_object = isinstance(damaged, dict)
+    said = (
+        "does not describe a training run" if is_object else "is damaged .it must hold a JSON obj"
+    )
+    with pytest.raises(CheckpointError, match=rf"run\.json {said}"):
         Run.read(tmp_path)
 
 

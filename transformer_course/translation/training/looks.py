@@ -7,8 +7,7 @@ later without a further look, and without the sentences.
 
 import errno
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -100,18 +99,12 @@ def note_look(
         counts=sentence_counts(translations, references, language).tolist(),
     )
     if folder.resolve().parent != SHIPPED.resolve():
-        with _where_one_may_write():
+        try:
             _append(folder / LOOKS_FILE, json.dumps(asdict(look)) + "\n")
+        except OSError as error:
+            if error.errno not in MAY_NOT_WRITE:
+                raise
     return look
-
-
-@contextmanager
-def _where_one_may_write() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in MAY_NOT_WRITE:
-            raise
 
 
 def _append(path: Path, line: str) -> None:

@@ -200,7 +200,7 @@ def corpus_of(folder: Path, run: Run) -> Corpus:
     if known and corpus.held_out != known:
         raise ValueError(
             f"the text of {folder} has changed since it was trained, and with it what is held out: "
-            f"the translator has learned from most of these sentences. Put the old text back, or "
+            f"the translator may have learned from these sentences. Put the old text back, or "
             f"train again."
         )
     return corpus
