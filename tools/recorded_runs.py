@@ -1,7 +1,7 @@
 """Train the translators of lesson 9 and write down what they reach.
 
     python -m tools.recorded_runs en-fr short --data FOLDER          31 to 41 minutes a seed
-    python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half
+    python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half a seed
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
 with Ctrl-C for example, goes on where it was. Seeds of the results that are not named stay there.
@@ -32,7 +32,7 @@ from transformer_course.translation.translator import CAPTIONS, SHIPPED
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
 RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN}
-SEEDS_FOR = {"short": [0, 1, 2], "long": [0]}
+SEEDS = [0, 1, 2]
 TRANSLATIONS = "captions.txt"
 
 
@@ -42,16 +42,16 @@ def main() -> None:
     parser.add_argument("pair", choices=("en-fr", "en-de"))
     parser.add_argument("length", choices=RECIPE_FOR)
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
-    parser.add_argument("--seeds", type=int, nargs="+", help="0 1 2 for short, 0 for long")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument(
         "--threads", type=int, help="processor threads; torch's choice if not given"
     )
     parser.add_argument("--ship", action="store_true", help="put the translator into the package")
     parser.add_argument("--work", type=Path, default=Path(".make/recorded_runs"))
     options = parser.parse_args()
-    seeds = options.seeds or SEEDS_FOR[options.length]
-    folders = [options.work / f"{options.pair}-{options.length}-{seed}" for seed in seeds]
-    for folder, seed in zip(folders, seeds, strict=True):
+    names = [f"{options.pair}-{options.length}-{seed}" for seed in options.seeds]
+    folders = [options.work / name for name in names]
+    for folder, seed in zip(folders, options.seeds, strict=True):
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
     file = results_file(options.pair, options.length)

@@ -645,7 +645,7 @@ def _examine(options: argparse.Namespace) -> int:
                 make, options.seconds, lambda share: bar.update(int(100 * share) - bar.n), name
             )
     print(found.to_json() if options.json else found)
-    return 0 if found.healthy else 1
+    return {"Healthy": 0, "Faulty": 1, "Incomplete": 2}[found.verdict]
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -43,6 +43,13 @@ def test_faulty_model_ends_with_1(run: Run, tmp_path: Path) -> None:
     assert "Padding behind a source" in output or "padding behind a source" in output
 
 
+def test_model_that_was_not_examined_in_time_ends_with_2(run: Run, tmp_path: Path) -> None:
+    path = written(tmp_path, template(), NAME)
+    status, output, _ = run("examine", path, "--seconds", 0.01)
+    assert status == 2
+    assert output.startswith(f"Incomplete: {path}\n")
+
+
 def test_json_is_all_that_is_printed(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path, f"{MODEL}\nsubject = make()")
     status, output, _ = run("examine", path, "--json", "--seconds", 20)

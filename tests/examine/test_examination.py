@@ -3,6 +3,7 @@
 import json
 import random
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -140,6 +141,28 @@ def test_model_that_takes_its_time_is_examined_in_part() -> None:
     found = examine(subject(Slow()), 2)
     assert time.monotonic() - began < 12
     assert "there was no time left" in found.observed.left_out.values()
+
+
+def test_right_model_without_time_is_not_called_healthy() -> None:
+    found = examine(course(**SMALL).subject(), 0.01)
+    assert (found.verdict, found.healthy, found.faults) == ("Incomplete", False, ())
+    assert str(found).startswith("Incomplete: ") and "others were broken off" in str(found)
+    assert {found.observed.left_out[name] for name in found.observed.broken_off} == {
+        "there was no time left"
+    }
+    with pytest.raises(AssertionError, match="there was no time left"):
+        assert_healthy(course(**SMALL).subject, 0.01)
+
+
+def test_right_model_with_a_search_that_raises_is_not_called_healthy() -> None:
+    made = course(**SMALL).subject()
+
+    def raising(sources):
+        raise RuntimeError("no beam here")
+
+    found = examine(replace(made, beam=raising), 120)
+    assert not found.healthy
+    assert "no beam here" in str(found)
 
 
 def test_frozen_weights_are_said_to_be_there() -> None:
@@ -311,7 +334,8 @@ def test_json_has_a_form_that_stays(faulty) -> None:
     assert list(facts) == [
         "form",
         "name",
-        "healthy",
+        "verdict",
+            "healthy",
         "faults",
         "candidates",
         "unexplained",

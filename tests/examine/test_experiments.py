@@ -607,9 +607,9 @@ def test_rotary_positions_are_relative() -> None:
     assert outcome("positions", modern()) == "relative"
 
 
-def pairs_of_equal_length() -> list[Pair]:
+def pairs_of_equal_length(count: int = 400) -> list[Pair]:
     chance = random.Random(0)
-    sources = [[chance.randint(4, 20) for _ in range(5)] for _ in range(400)]
+    sources = [[chance.randint(4, 20) for _ in range(5)] for _ in range(count)]
     return [(source, [word + 3 for word in source]) for source in sources]
 
 
@@ -627,6 +627,24 @@ def test_lines_that_a_lost_line_puts_apart_are_found_where_most_are_right() -> N
     del targets[150], targets[290]
     patient.train = [*zip(sources, targets, strict=False)]
     assert outcome("lines", patient) == "no"
+
+
+def test_lines_that_are_apart_in_the_middle_are_found_and_numbered() -> None:
+    patient = patient_with(None)
+    sources, targets = map(list, zip(*pairs_of_equal_length(3000), strict=True))
+    targets.insert(1700, targets.pop(600))
+    patient.train = [*zip(sources, targets, strict=True)]
+    found = EXPERIMENTS["lines"].run(Bench(patient.subject(), 600))
+    assert found.word == "no"
+    assert found.numbers["pairs at which places end that do not fit"] == [900, 1200, 1500, 1800]
+
+
+def test_sums_and_their_digits_belong_together_though_words_hardly_tell() -> None:
+    for seed in range(20):
+        chance, patient = random.Random(seed), patient_with(None)
+        terms = [(chance.randint(10, 99), chance.randint(10, 99)) for _ in range(3000)]
+        patient.train = [([*map(int, f"{a}{b}")], [*map(int, f"{a + b:03}")]) for a, b in terms]
+        assert outcome("lines", patient) == "yes", seed
 
 
 def test_few_steps_say_nothing_of_a_loss_that_has_hardly_fallen(

@@ -60,7 +60,7 @@ def examine(
 
 
 def assert_healthy(subject: Subject | Callable[[], Subject], seconds: float = SECONDS) -> None:
-    """Raise an AssertionError that says what is wrong with a model, if anything is."""
+    """Raise an AssertionError that says what is wrong with a model, or was not examined in time."""
     found = examine(subject, seconds)
     if not found.healthy:
         raise AssertionError(str(found))

@@ -28,6 +28,8 @@ class Observations:
         By the experiment's name.
     left_out
         Why the others were not made, in words that end a sentence.
+    broken_off
+        Names of those left out that can be made: there was no time, or they raised an error.
     seconds
         How long it took.
     curve
@@ -36,6 +38,7 @@ class Observations:
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    broken_off: list[str] = field(default_factory=list)
     seconds: float = 0.0
     curve: list[tuple[int, float]] = field(default_factory=list)
 
@@ -48,6 +51,11 @@ class Observations:
     def failing(self) -> dict[str, str]:
         """The outcomes that no right model may have."""
         return failing(self.words)
+
+    def break_off(self, name: str, reason: str) -> None:
+        """Leave out an experiment that can be made."""
+        self.left_out[name] = reason
+        self.broken_off.append(name)
 
 
 def observe(
@@ -95,7 +103,7 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
     if missing:
         observed.left_out[each.name] = f"{_listed(missing)} is not given"
     elif bench.seconds_left <= 0:
-        observed.left_out[each.name] = "there was no time left"
+        observed.break_off(each.name, "there was no time left")
     else:
         try:
             with time_limit(bench.seconds_left + GRACE):
@@ -105,9 +113,9 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         except (ExaminationError, KeyboardInterrupt):
             raise
         except TimeLimitReached:
-            observed.left_out[each.name] = "it did not end in time"
+            observed.break_off(each.name, "it did not end in time")
         except BaseException as error:
-            observed.left_out[each.name] = f"it raises {in_a_line(error)}"
+            observed.break_off(each.name, f"it raises {in_a_line(error)}")
 
 
 def _is_given(subject: Subject, name: str) -> bool:

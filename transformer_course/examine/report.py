@@ -9,6 +9,7 @@ from typing import Any
 
 from transformer_course.checker.feedback import (
     COLOURS,
+    NEUTRAL,
     Fold,
     Listing,
     Part,
@@ -28,6 +29,7 @@ TOGETHER = (
     "Together these explain what was seen. Mend the first and examine once more: a single fault "
     "that is not known here can look like two."
 )
+VERDICTS = {"Healthy": COLOURS[Verdict.RIGHT], "Faulty": COLOURS[Verdict.WRONG]}
 FORM = 1
 """The version of the JSON; a number that is higher may mean something else."""
 
@@ -51,9 +53,16 @@ class Examination:
     diagnosis: Diagnosis
 
     @property
+    def verdict(self) -> str:
+        """*Faulty* if an experiment failed, *Incomplete* if one was broken off, else *Healthy*."""
+        if self.observed.failing:
+            return "Faulty"
+        return "Incomplete" if self.observed.broken_off else "Healthy"
+
+    @property
     def healthy(self) -> bool:
-        """Whether all experiments came out as in a right model."""
-        return not self.observed.failing
+        """Whether all experiments that can be made came out as in a right model."""
+        return self.verdict == "Healthy"
 
     @property
     def faults(self) -> tuple[Fault, ...]:
@@ -67,17 +76,12 @@ class Examination:
 
     def __str__(self) -> str:
         parts = filter(None, (part.text() for part in _parts(self)))
-        return "\n".join([f"{self._verdict}: {self.name}", *parts])
+        return "\n".join([f"{self.verdict}: {self.name}", *parts])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        colour = COLOURS[Verdict.RIGHT if self.healthy else Verdict.WRONG]
-        return card(self._verdict, self.name, colour, _parts(self))
-
-    @property
-    def _verdict(self) -> str:
-        return "Healthy" if self.healthy else "Faulty"
+        return card(self.verdict, self.name, VERDICTS.get(self.verdict, NEUTRAL), _parts(self))
 
     def to_json(self) -> str:
         """Return all that is known, in a form that stays: ``form`` counts its versions."""
@@ -89,6 +93,7 @@ def _facts(found: Examination) -> dict[str, Any]:
     return {
         "form": FORM,
         "name": found.name,
+        "verdict": found.verdict,
         "healthy": found.healthy,
         "faults": [_fault(each, found) for each in diagnosis.faults],
         "candidates": [_fault(each, found) for each in diagnosis.candidates],
@@ -137,10 +142,18 @@ def _parts(found: Examination) -> list[Part]:
     parts = [*_named(found), *_not_told_apart(found)]
     if diagnosis.unexplained:
         parts += _unexplained(found)
-    if found.healthy:
-        count = len(found.experiments)
-        parts.append(Sentence(f"{count} experiments came out as in a right model."))
+    if not found.observed.failing:
+        parts += _fine(found)
     return [*parts, *_all_outcomes(found), *_left_out(found)]
+
+
+def _fine(found: Examination) -> Iterator[Part]:
+    yield Sentence(f"{len(found.experiments)} experiments came out as in a right model.")
+    if found.observed.broken_off:
+        yield Sentence(
+            f"{len(found.observed.broken_off)} others were broken off, for the reasons below, so "
+            "nothing is known about what they ask. Against lack of time, more `seconds` help."
+        )
 
 
 def _named(found: Examination) -> Iterator[Part]:

@@ -44,7 +44,7 @@ def finding(whole: ModuleType) -> str:
         found = examined(whole)
     except ExaminationError as error:
         return str(error)
-    return "" if found.healthy else str(found)
+    return str(found) if found.observed.failing else ""
 
 
 def reason(whole: ModuleType) -> str:

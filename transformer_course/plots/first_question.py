@@ -42,8 +42,9 @@ HALFWAY = Turn(
     (
         Turn(
             "Yes: good language that has nothing to do with the source",
-            experiment="Either the source is not seen, or it is another sentence's. Add padding to "
-            "the source: what moves? Read what the training is fed.",
+            experiment="Either the source is not seen, or it is another sentence's. Give it another "
+            "source: do the scores stay? Add padding to the source: what moves? Read what the "
+            "training is fed.",
         ),
         Turn(
             "No: some is right",

@@ -1,7 +1,12 @@
 """What is wrong with the text, where pairs are given."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from statistics import median
+
+import torch
+from torch import Tensor
 
 from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
@@ -11,8 +16,10 @@ FEW = 30
 """Pairs of which nothing can be said."""
 MOST = 20_000
 """Pairs that are looked at."""
-LAST, FURTHEST = 300, 20
-"""Pairs whose lines are compared, and how far apart they are put."""
+PLACES, NEIGHBOURS, FURTHEST = 10, 300, 20
+"""In how many places lines are compared, how many lines there, and how far apart they are put."""
+BEYOND_CHANCE, CLEAR = 2.0, 6.0
+"""Standard deviations below which a fit is chance, and above which words tell what fits."""
 NUMBERED_ALIKE = 1 / 3
 """Share of places with the same id, in pairs that differ, above which ids do not show copies."""
 
@@ -92,38 +99,60 @@ def test_in_train(bench: Bench) -> Outcome:
 def lines(bench: Bench) -> Outcome:
     """Ask whether source and target fit better as they stand than some lines apart.
 
-    Where a line is missing, all that follow are apart: so the last lines are looked at.
+    Where a line is missing, all that follow are apart, until another is. So the text is looked at
+    in several places, and always at its end.
     """
-    pairs = _some(bench)[-LAST:]
-    apart = [_apart(pairs, by) for by in range(-FURTHEST, FURTHEST + 1) if by]
-    seen = {name: measure(pairs) for name, measure in FIT.items()}
-    best = {f"{name}, lines apart": max(map(measure, apart)) for name, measure in FIT.items()}
-    compared = [*zip(seen.values(), best.values(), strict=True)]
-    fits = any(here > there for here, there in compared)
-    are_all_alike = all(here == there for here, there in compared)
-    return Outcome("yes" if fits or are_all_alike else "no", seen | best)
+    pairs = bench.subject.train
+    size = min(len(_some(bench)), NEIGHBOURS)
+    step = max(size, (len(pairs) - size) // (PLACES - 1))
+    fits = {end: _fit(pairs[end - size : end]) for end in range(len(pairs), size - 1, -step)}
+    apart = [end for end, fit in fits.items() if fit < BEYOND_CHANCE]
+    together = [fit for fit in fits.values() if fit >= BEYOND_CHANCE]
+    numbers = {"fit in each place, in standard deviations": [*fits.values()][::-1]}
+    if apart:
+        numbers["pairs at which places end that do not fit"] = apart[::-1]
+    # Where sums are learned, say, words hardly tell which lines belong together.
+    is_clear = not together or median(together) > CLEAR
+    return Outcome("no" if apart and is_clear else "yes", numbers)
 
 
-def _apart(pairs: Sequence[Pair], by: int) -> list[Pair]:
-    """Put so many lines between each source and its target."""
-    sources, targets = zip(*pairs, strict=True)
-    return [*zip(sources, targets[by:] + targets[:by], strict=True)]
+def _fit(pairs: Sequence[Pair]) -> float:
+    """Return how far words or lengths fit better than with some lines between.
+
+    In standard deviations of the fit with lines between; infinity where all lines are alike.
+    """
+    source, target = zip(*pairs, strict=True)
+    fits = [_beyond_shifted(*map(table, (source, target))) for table in (_likeness, _lengths)]
+    return max((fit for fit in fits if not math.isnan(fit)), default=math.inf)
 
 
-def _association(pairs: Sequence[Pair]) -> float:
-    """Return how much words of source and target keep to each other."""
-    words = [({*source}, {*target}) for source, target in pairs]
-    met = Counter((a, b) for source, target in words for a in source for b in target)
-    once = [Counter(word for each in words for word in each[side]) for side in (0, 1)]
-    return sum(count**2 / (once[0][a] * once[1][b]) for (a, b), count in met.items())
+def _beyond_shifted(source: Tensor, target: Tensor) -> float:
+    """Compare the product of two tables, a row and a column for each line, with shifted ones."""
+    here, shifts = (source * target).sum(), [n for n in range(-FURTHEST, FURTHEST + 1) if n]
+    shifted = torch.stack([(source * target.roll((n, n), (0, 1))).sum() for n in shifts])
+    if torch.allclose(here, shifted):
+        return math.nan
+    return ((here - shifted.mean()) / shifted.std()).item()
 
 
-def _lengths_agree(pairs: Sequence[Pair]) -> float:
-    """Return the correlation of the lengths."""
-    return _correlation(*zip(*((len(a), len(b)) for a, b in pairs), strict=True))
+def _likeness(sentences: Sequence[Sequence[int]]) -> Tensor:
+    """Return how many words each two sentences share, a rare one counting more.
+
+    The product of two such tables is the sum, over all words of source and target, of how often the
+    two met, squared, divided by how often each of them is there.
+    """
+    columns = {word: column for column, word in enumerate({w for each in sentences for w in each})}
+    contains = torch.zeros(len(sentences), len(columns), dtype=torch.double)
+    for row, sentence in enumerate(sentences):
+        contains[row, [columns[word] for word in sentence]] = 1
+    contains /= contains.sum(0).sqrt()
+    return contains @ contains.T
 
 
-FIT = {"how often the same words meet": _association, "correlation of lengths": _lengths_agree}
+def _lengths(sentences: Sequence[Sequence[int]]) -> Tensor:
+    """Return the products of the lengths of each two sentences, measured from the mean."""
+    lengths = torch.tensor([len(each) for each in sentences], dtype=torch.double)
+    return torch.outer(lengths - lengths.mean(), lengths - lengths.mean())
 
 
 @_of_text(
@@ -198,10 +227,3 @@ def _some(bench: Bench) -> Sequence[Pair]:
     if len(pairs) < FEW:
         raise NotExamined(f"the text has fewer than {FEW} pairs")
     return pairs
-
-
-def _correlation(a: Sequence[int], b: Sequence[int]) -> float:
-    means = sum(a) / len(a), sum(b) / len(b)
-    pairs = [(x - means[0], y - means[1]) for x, y in zip(a, b, strict=True)]
-    sizes = sum(x * x for x, _ in pairs) * sum(y * y for _, y in pairs)
-    return sum(x * y for x, y in pairs) / sizes**0.5 if sizes else 0.0
