@@ -335,7 +335,7 @@ def test_json_has_a_form_that_stays(faulty) -> None:
         "form",
         "name",
         "verdict",
-            "healthy",
+        "healthy",
         "faults",
         "candidates",
         "unexplained",

@@ -636,7 +636,7 @@ def test_lines_that_are_apart_in_the_middle_are_found_and_numbered() -> None:
     patient.train = [*zip(sources, targets, strict=True)]
     found = EXPERIMENTS["lines"].run(Bench(patient.subject(), 600))
     assert found.word == "no"
-    assert found.numbers["pairs at which places end that do not fit"] == [900, 1200, 1500, 1800]
+    assert found.numbers["places that do not fit begin at pair"] == [601, 901, 1201, 1501]
 
 
 def test_sums_and_their_digits_belong_together_though_words_hardly_tell() -> None:

@@ -42,7 +42,7 @@ HALFWAY = Turn(
     (
         Turn(
             "Yes: good language that has nothing to do with the source",
-            experiment="Either the source is not seen, or it is another sentence's. Give it another "
+            experiment="Either the source is not seen, or it is another sentence's. Give another "
             "source: do the scores stay? Add padding to the source: what moves? Read what the "
             "training is fed.",
         ),

@@ -104,14 +104,17 @@ def lines(bench: Bench) -> Outcome:
     """
     pairs = bench.subject.train
     size = min(len(_some(bench)), NEIGHBOURS)
-    step = max(size, (len(pairs) - size) // (PLACES - 1))
-    fits = {end: _fit(pairs[end - size : end]) for end in range(len(pairs), size - 1, -step)}
-    apart = [end for end, fit in fits.items() if fit < BEYOND_CHANCE]
-    together = [fit for fit in fits.values() if fit >= BEYOND_CHANCE]
-    numbers = {"fit in each place, in standard deviations": [*fits.values()][::-1]}
+    last = len(pairs) - size
+    step = max(size, last // (PLACES - 1))
+    fits = {
+        start: _fit(pairs[start : start + size]) for start in range(last % step, last + 1, step)
+    }
+    apart = [start + 1 for start, fit in fits.items() if fit < BEYOND_CHANCE]
+    numbers = {"fit in each place, in standard deviations": [*fits.values()]}
     if apart:
-        numbers["pairs at which places end that do not fit"] = apart[::-1]
+        numbers["places that do not fit begin at pair"] = apart
     # Where sums are learned, say, words hardly tell which lines belong together.
+    together = [fit for fit in fits.values() if fit >= BEYOND_CHANCE]
     is_clear = not together or median(together) > CLEAR
     return Outcome("no" if apart and is_clear else "yes", numbers)
 
