@@ -28,19 +28,19 @@ class Observations:
         By the experiment's name.
     left_out
         Why the others were not made, in words that end a sentence.
-    broken_off
-        Names of those left out that can be made: there was no time, or they raised an error.
     seconds
         How long it took.
     curve
         Steps, and the loss of the dozen pairs after them.
+    broken_off
+        Names of those left out that can be made: there was no time, or they raised an error.
     """
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
-    broken_off: list[str] = field(default_factory=list)
     seconds: float = 0.0
     curve: list[tuple[int, float]] = field(default_factory=list)
+    broken_off: list[str] = field(default_factory=list)
 
     @property
     def words(self) -> dict[str, str]:
