@@ -639,6 +639,15 @@ def test_lines_that_are_apart_in_the_middle_are_found_and_numbered() -> None:
     assert found.numbers["places that do not fit begin at pair"] == [601, 901, 1201, 1501]
 
 
+def test_lines_that_are_apart_from_the_first_on_are_found_though_chance_may_fit_some() -> None:
+    for seed in range(20):
+        patient, pairs = patient_with(None), pairs_of_equal_length(3000)
+        random.Random(seed).shuffle(pairs)
+        sources, targets = zip(*pairs, strict=True)
+        patient.train = [*zip(sources, targets[1000:] + targets[:1000], strict=True)]
+        assert outcome("lines", patient) == "no", seed
+
+
 def test_sums_and_their_digits_belong_together_though_words_hardly_tell() -> None:
     for seed in range(20):
         chance, patient = random.Random(seed), patient_with(None)

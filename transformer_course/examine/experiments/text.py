@@ -115,7 +115,7 @@ def lines(bench: Bench) -> Outcome:
         numbers["places that do not fit begin at pair"] = apart
     # Where sums are learned, say, words hardly tell which lines belong together.
     together = [fit for fit in fits.values() if fit >= BEYOND_CHANCE]
-    is_clear = not together or median(together) > CLEAR
+    is_clear = len(apart) > len(together) or median(together) > CLEAR
     return Outcome("no" if apart and is_clear else "yes", numbers)
 
 
