@@ -18,24 +18,27 @@ WRONG = {
     "nothing known": {"one word": Outcome("no", {"it raises": "IndexError: too many axes"})},
     "a failed training": {"learning": Outcome("it is stuck", {"steps": 300})},
     "health": {},
+    "no time": {},
 }
 PAGES = {"light": "background:#fff;color:#111", "dark": "background:#111;color:#eee"}
 
 
-def card(wrong: dict[str, Outcome]) -> str:
+def card(case: str) -> str:
     right = {name: Outcome(each.healthy[0]) for name, each in EXPERIMENTS.items()}
     curve = [(step, 3.0 - step / 200) for step in range(5, 301, 5)]
-    observed = Observations(right | wrong, {"ids": "`train` is not given"}, 2.0, curve)
+    observed = Observations(right | WRONG[case], {"ids": "`train` is not given"}, 2.0, curve)
+    if case == "no time":
+        observed.break_off("beam", "there was no time left")
     return Examination("my_model.py", observed, diagnose(observed.words))._repr_html_()
 
 
 @pytest.mark.parametrize("page_colours", PAGES)
-@pytest.mark.parametrize("wrong", WRONG)
-def test_axe_finds_nothing_in_a_card(browser: Browser, wrong: str, page_colours: str) -> None:
+@pytest.mark.parametrize("case", WRONG)
+def test_axe_finds_nothing_in_a_card(browser: Browser, case: str, page_colours: str) -> None:
     page = browser.new_page()
     page.set_content(
         f'<html lang="en"><head><title>card</title></head><body style="{PAGES[page_colours]}">'
-        f"<main><h1>A card</h1>{card(WRONG[wrong])}</main></body></html>"
+        f"<main><h1>A card</h1>{card(case)}</main></body></html>"
     )
     page.locator("details").evaluate_all("all => all.forEach(each => each.open = true)")
     found = Axe().run(page).response["violations"]

@@ -151,8 +151,9 @@ def _fine(found: Examination) -> Iterator[Part]:
     yield Sentence(f"{len(found.experiments)} experiments came out as in a right model.")
     if found.observed.broken_off:
         yield Sentence(
-            f"{len(found.observed.broken_off)} others were broken off, for the reasons below, so "
-            "nothing is known about what they ask. Against lack of time, more `seconds` help."
+            "Experiments that were broken off, for the reasons below: "
+            f"{len(found.observed.broken_off)}. Nothing is known about what they ask. Against lack "
+            "of time, more `seconds` help."
         )
 
 
