@@ -23,7 +23,7 @@ help:
 	@echo "make links      check the book's links, and list those that lead out of it"
 	@echo "make notebooks  execute all notebooks again from their sources"
 	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
-	@echo "make results    train lesson 9's translators again; fourteen hours, on a quiet machine"
+	@echo "make results    train lesson 9's translators again; fourteen hours or more, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of address or version"
 	@echo "make dist       build the package for a release, into dist/"
 

@@ -1,7 +1,7 @@
 """Train the translators of lesson 9 and write down what they reach.
 
     python -m tools.recorded_runs en-fr short --data FOLDER          31 to 41 minutes a seed
-    python -m tools.recorded_runs en-fr long --data FOLDER --ship    an hour and a half a seed
+    python -m tools.recorded_runs en-fr long --data FOLDER --ship    92 to 119 minutes a seed
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
 with Ctrl-C for example, goes on where it was. Seeds of the results that are not named stay there.

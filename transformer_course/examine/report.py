@@ -29,7 +29,7 @@ TOGETHER = (
     "Together these explain what was seen. Mend the first and examine once more: a single fault "
     "that is not known here can look like two."
 )
-VERDICTS = {"Healthy": COLOURS[Verdict.RIGHT], "Faulty": COLOURS[Verdict.WRONG]}
+COLOUR_OF = {"Healthy": COLOURS[Verdict.RIGHT], "Faulty": COLOURS[Verdict.WRONG]}
 FORM = 1
 """The version of the JSON; a number that is higher may mean something else."""
 
@@ -81,7 +81,7 @@ class Examination:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return card(self.verdict, self.name, VERDICTS.get(self.verdict, NEUTRAL), _parts(self))
+        return card(self.verdict, self.name, COLOUR_OF.get(self.verdict, NEUTRAL), _parts(self))
 
     def to_json(self) -> str:
         """Return all that is known, in a form that stays: ``form`` counts its versions."""

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import median
 
 import torch
@@ -15,7 +15,7 @@ from transformer_course.examine.subject import Pair
 FEW = 30
 """Pairs of which nothing can be said."""
 MOST = 20_000
-"""Pairs that are looked at."""
+"""Pairs that are looked at where the order does not matter."""
 PLACES, NEIGHBOURS, FURTHEST = 10, 300, 20
 """In how many places lines are compared, how many lines there, and how far apart they are put."""
 BEYOND_CHANCE, CLEAR = 2.0, 6.0
@@ -102,13 +102,7 @@ def lines(bench: Bench) -> Outcome:
     Where a line is missing, all that follow are apart, until another is. So the text is looked at
     in several places, and always at its end.
     """
-    pairs = bench.subject.train
-    size = min(len(_some(bench)), NEIGHBOURS)
-    last = len(pairs) - size
-    step = max(size, last // (PLACES - 1))
-    fits = {
-        start: _fit(pairs[start : start + size]) for start in range(last % step, last + 1, step)
-    }
+    fits = {start: _fit(pairs) for start, pairs in _places(_all(bench))}
     apart = [start + 1 for start, fit in fits.items() if fit < BEYOND_CHANCE]
     numbers = {"fit in each place, in standard deviations": [*fits.values()]}
     if apart:
@@ -117,6 +111,15 @@ def lines(bench: Bench) -> Outcome:
     together = [fit for fit in fits.values() if fit >= BEYOND_CHANCE]
     is_clear = len(apart) > len(together) or median(together) > CLEAR
     return Outcome("no" if apart and is_clear else "yes", numbers)
+
+
+def _places(pairs: Sequence[Pair]) -> Iterator[tuple[int, Sequence[Pair]]]:
+    """Yield neighbours with the number of their first, here and there, the last pairs included."""
+    size = min(len(pairs), NEIGHBOURS)
+    last = len(pairs) - size
+    step = max(size, last // (PLACES - 1))
+    for start in range(last % step, last + 1, step):
+        yield start, pairs[start : start + size]
 
 
 def _fit(pairs: Sequence[Pair]) -> float:
@@ -225,8 +228,11 @@ def _overlap(train: Counter, test: Counter) -> float:
     return sum(min(train[word] / sizes[0], test[word] / sizes[1]) for word in test)
 
 
-def _some(bench: Bench) -> Sequence[Pair]:
-    pairs = bench.subject.train[:MOST]
-    if len(pairs) < FEW:
+def _all(bench: Bench) -> Sequence[Pair]:
+    if len(bench.subject.train) < FEW:
         raise NotExamined(f"the text has fewer than {FEW} pairs")
-    return pairs
+    return bench.subject.train
+
+
+def _some(bench: Bench) -> Sequence[Pair]:
+    return _all(bench)[:MOST]
