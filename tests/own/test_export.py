@@ -16,7 +16,7 @@ MOST_LINES = 750
 # Without these modules Python is an environment with torch alone.
 BLOCKED = """
 import sys
-for name in ("transformer_course", "spacy", "pandas", "matplotlib", "altair", "jaxtyping",
+for name in ("transformer_course", "pandas", "matplotlib", "altair", "jaxtyping",
              "safetensors", "sacrebleu", "sacremoses", "sentencepiece", "tqdm", "IPython"):
     sys.modules[name] = None
 """

@@ -23,7 +23,6 @@ from transformer_course.translation.translator import Translator, parameters_by_
 # What the page's `WordTokenizer` finds; what it joins may end with an apostrophe, such as "l'".
 READ = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 JOINED = re.compile(rf"{READ.pattern}'?")
-CUT_BY_SPACY = "n't"
 
 
 def checkpoint(translator: Translator) -> dict[str, Any]:
@@ -97,4 +96,4 @@ def _check_words(tokenizer: WordTokenizer, pattern: re.Pattern[str]) -> None:
 
 
 def _is_readable(word: str, pattern: re.Pattern[str]) -> bool:
-    return bool(pattern.fullmatch(word)) and word == word.lower() and word != CUT_BY_SPACY
+    return bool(pattern.fullmatch(word)) and word == word.lower()

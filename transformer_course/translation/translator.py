@@ -350,7 +350,9 @@ class Translator:
             target = _tokenizer(content["target"], folder)
             config = _config(content["model"])
             _check_vocabularies(config, source, target)
-            outline = _outline(config, weights)
+            _check_sizes(config, weights)
+            with torch.random.fork_rng(devices=[]):
+                model = Transformer(config)
         except CheckpointError:
             raise
         except (KeyError, TypeError, ValueError) as error:
@@ -358,9 +360,6 @@ class Translator:
                 f"{folder / CONFIG_FILE} does not describe a translator ({error}); restore it or "
                 f"train again."
             ) from None
-        check_parameters(outline, weights, folder / MODEL_FILE)
-        with torch.random.fork_rng(devices=[]):
-            model = Transformer(config)
         load_parameters(model, weights, folder / MODEL_FILE)
         return cls(model.eval(), source, target)
 
@@ -422,20 +421,21 @@ def _check_vocabularies(config: TransformerConfig, source: Tokenizer, target: To
         )
 
 
-def _outline(config: TransformerConfig, weights: dict[str, Tensor]) -> Transformer:
-    """Build the model on torch's meta device: names and shapes, but no memory.
+def _check_sizes(config: TransformerConfig, weights: dict[str, Tensor]) -> None:
+    """Raise ValueError if the model is far larger than the stored weights.
 
-    A damaged or hostile configuration may ask for more memory than there is; what cannot be
-    filled by the weights is not even outlined.
+    A damaged or hostile configuration may ask for more memory than there is. The matrices of the
+    layers and one table are counted: all the rest is not much more. What differs by less than a
+    factor of ten is made, so that the weights can say in what.
     """
     stored = sum(tensor.numel() for tensor in weights.values())
     layers = config.encoder_layers + config.decoder_layers
-    if layers > len(weights) or max(config.d_model, config.d_ff) > stored:
+    matrices = 4 * config.d_model + 2 * config.d_ff  # attention has four, feed-forward two
+    tokens = max(config.source_vocab, config.target_vocab)
+    if config.d_model * (layers * matrices + tokens) > 10 * stored:
         raise ValueError(f"it asks for a larger model than the {stored} stored numbers can fill")
     if config.max_len > LONGEST_MAX_LEN:  # no stored number vouches for it
         raise ValueError(f"max_len may be {LONGEST_MAX_LEN} at most; got {config.max_len}")
-    with torch.device("meta"):
-        return Transformer(config)
 
 
 def parameters_by_name(model: Transformer) -> dict[str, Tensor]:

@@ -116,7 +116,7 @@ def test_ids_carry_no_special_tokens() -> None:
     assert tokenizer.encode("") == []
 
 
-@pytest.mark.parametrize("language", ["qq", "EN", "../en", "en.punctuation"])
+@pytest.mark.parametrize("language", ["qq", "EN", "../en", "en.punctuation", "", "zh", "ja"])
 def test_unknown_language_is_refused_at_once(language: str, vocabulary: Vocabulary) -> None:
     with pytest.raises(ValueError, match="no tokeniser for the language"):
         WordTokenizer(language, vocabulary)

@@ -36,6 +36,11 @@ def language_of(path: Path) -> str:
     return suffix.partition("-")[0].lower()
 
 
+def is_language(code: str) -> bool:
+    """Return whether CLDR knows a language with this code."""
+    return code in Locale("en").languages
+
+
 def language_name(code: str) -> str:
     """Return the English name of a language, or its code where it has none (CLDR's names)."""
     return Locale("en").languages.get(code, code)

@@ -5,8 +5,8 @@ the grammar knows which French word stands for which English one. Sentences are 
 present tense, without punctuation. Where English leaves open what French must say, the grammar
 settles it: "they" is always *ils*; "you", "it" and bare plurals ("cats") are left out.
 
-Alignments number the words as spaCy cuts them: *l'homme* is two. Every word has a link. Words that
-only together make a unit share theirs: "look for" and *cherche*, "does not" and *ne ... pas*.
+Alignments number the words as Moses' rules cut them: *l'homme* is two. Every word has a link. Words
+that only together make a unit share theirs: "look for" and *cherche*, "does not" and *ne ... pas*.
 """
 
 import random

@@ -1,16 +1,13 @@
 """Text to token ids and back: vocabularies, and a tokeniser that knows words."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property, lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+from functools import cache, lru_cache
 from typing import Any, Protocol, runtime_checkable
 
+from transformer_course.translation.corpora.languages import WITHOUT_BLANKS, is_language
+
 PAD, BOS, EOS, UNK = range(4)
-# A blank where spaCy cuts and Moses' rules do not join: "T - shirt", "dit -elle", "is n't".
-LEFT_BLANK = re.compile(r"(?<=\w) (?=- ?\w|n't\b)|(?<=\w -) (?=\w)")
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
@@ -86,29 +83,36 @@ class Tokenizer(Protocol):
 
 
 def _check_language(language: str) -> None:
-    # A look for its folder is enough: spaCy takes two seconds to import, and the French rules
-    # two more, which a translator into French does not need.
-    folder = Path(find_spec("spacy").origin).parent / "lang"
-    known = sorted(rules.parent.name for rules in folder.glob("*/__init__.py"))
-    if language not in known:
+    if not is_language(language):
         raise ValueError(
-            f"no tokeniser for the language {language!r}; use one of {', '.join(known)}."
+            f"no tokeniser for the language {language!r}: give the code of a language, such as "
+            f"'en' or 'haw'."
+        )
+    if language in WITHOUT_BLANKS:
+        raise ValueError(
+            f"no tokeniser for the language {language!r}, which sets no blanks between words: "
+            f"cut it into sub-words."
         )
 
 
+# Here and below sacremoses is imported late: it takes a third of a second.
 @cache
-def _spacy_pipeline(language: str) -> Any:
-    import spacy
+def _tokenizer(language: str) -> Any:
+    from sacremoses import MosesTokenizer
 
     _check_language(language)
-    try:
-        return spacy.blank(language)
-    except ImportError as error:  # Japanese, for one, needs a package of its own
-        raise ValueError(f"spaCy cannot load its rules for {language!r}: {error}") from None
+    return MosesTokenizer(lang=language)
+
+
+@cache
+def _detokenizer(language: str) -> Any:
+    from sacremoses import MosesDetokenizer
+
+    return MosesDetokenizer(lang=language)
 
 
 class WordTokenizer:
-    """Cut a sentence into words by spaCy's rules, number them, and go back.
+    """Cut a sentence into words by Moses' rules, number them, and go back.
 
     Parameters
     ----------
@@ -120,19 +124,13 @@ class WordTokenizer:
     Raises
     ------
     ValueError
-        If spaCy has no tokeniser for the language.
+        If there is no such language, or it sets no blanks between words.
     """
 
     def __init__(self, language: str, vocabulary: Vocabulary) -> None:
         _check_language(language)
         self.language = language
         self.vocabulary = vocabulary
-
-    @cached_property
-    def _detokenizer(self) -> Any:
-        from sacremoses import MosesDetokenizer  # here, because it takes half a second
-
-        return MosesDetokenizer(lang=self.language)
 
     @classmethod
     def from_texts(
@@ -157,16 +155,15 @@ class WordTokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
         words = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
-        return LEFT_BLANK.sub("", self._detokenizer.detokenize(words, unescape=False))
+        return _detokenizer(self.language).detokenize(words, unescape=False)
 
 
 def split_words(text: str, language: str) -> list[str]:
-    """Cut a sentence into words and punctuation marks by spaCy's rules for the language."""
+    """Cut a sentence into words and punctuation marks by Moses' rules for the language."""
     return list(_split_words(text, language))
 
 
 # A corpus is cut twice, for its vocabulary and for its ids.
 @lru_cache(maxsize=2**17)
 def _split_words(text: str, language: str) -> tuple[str, ...]:
-    tokens = _spacy_pipeline(language).tokenizer(text)
-    return tuple(token.text for token in tokens if not token.is_space)
+    return tuple(_tokenizer(language).tokenize(text, escape=False))
