@@ -21,33 +21,31 @@ NAMESPACES = (
 )
 
 
-def _contents() -> list[dict[str, Any]]:
-    return [dict(vars(namespace)) for namespace in NAMESPACES]
-
-
-ORIGINALS = _contents()
+ORIGINALS = [dict(vars(namespace)) for namespace in NAMESPACES]
 
 
 @contextlib.contextmanager
 def original_functions() -> Iterator[None]:
     """Run the body with torch as it was imported, then put back what was there before."""
-    before = _contents()
-    _restore(ORIGINALS)
+    before = [*map(_put_back, NAMESPACES, ORIGINALS)]
     try:
         yield
     finally:
-        _restore(before)
+        for namespace, content in zip(NAMESPACES, before, strict=True):
+            _put_back(namespace, content)
 
 
-def _restore(contents: list[dict[str, Any]]) -> None:
-    for namespace, wanted in zip(NAMESPACES, contents, strict=True):
-        present = dict(vars(namespace))
-        if len(present) == len(wanted) and all(map(is_, present.values(), wanted.values())):
-            continue
-        for name, value in wanted.items():
-            if name not in present or present[name] is not value:
-                setattr(namespace, name, value)
-        # In a class a new name would hide an inherited one; in a module it hides nothing.
-        if isinstance(namespace, type):
-            for name in present.keys() - wanted.keys():
-                delattr(namespace, name)
+def _put_back(namespace: Any, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Let a module or class hold what is wanted, and return what it held."""
+    present = vars(namespace)
+    if len(present) == len(wanted) and all(map(is_, present.values(), wanted.values())):
+        return wanted
+    present = dict(present)
+    for name, value in wanted.items():
+        if name not in present or present[name] is not value:
+            setattr(namespace, name, value)
+    # In a class a new name would hide an inherited one; in a module it hides nothing.
+    if isinstance(namespace, type):
+        for name in present.keys() - wanted.keys():
+            delattr(namespace, name)
+    return present
