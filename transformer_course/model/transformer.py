@@ -247,7 +247,8 @@ def initialise_linear_layers(model: nn.Module) -> None:
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch dropout and gradients off inside the block; put each module's mode back after it."""
     with keeping_modes(model), torch.no_grad():
-        model.eval()
+        if any(module.training for module in model.modules()):  # to look is faster than to set
+            model.eval()
         yield
 
 
@@ -259,4 +260,5 @@ def keeping_modes(model: nn.Module) -> Iterator[None]:
         yield
     finally:
         for module, mode in modes:
-            module.training = mode
+            if module.training != mode:
+                module.training = mode
