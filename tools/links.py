@@ -48,22 +48,22 @@ def external_links(pages: dict[Path, BeautifulSoup]) -> list[str]:
 def broken_links(pages: dict[Path, BeautifulSoup]) -> list[str]:
     """Return ``page: link`` for each link to a file or a place that the site does not have."""
     site = Path(os.path.commonpath([path.parent for path in pages]))
+    home = f"{urlsplit(documentation()).path}/"
     places = {path: {tag["id"] for tag in page.find_all(id=True)} for path, page in pages.items()}
     broken = []
     for path, page in pages.items():
         for link in _links(page):
             if link.scheme or link.netloc:
                 continue
-            target = _target(path, unquote(link.path), site)
+            target = _target(path, unquote(link.path), site, home)
             place = unquote(link.fragment)
             if not target.exists() or (place and place not in places.get(target, {place})):
                 broken.append(f"{path}: {link.geturl()}")
     return broken
 
 
-def _target(page: Path, link: str, site: Path) -> Path:
+def _target(page: Path, link: str, site: Path, home: str) -> Path:
     """Return the file that a link means; the page for what does not exist gives whole paths."""
-    home = f"{urlsplit(documentation()).path}/"
     if link.startswith(home):
         return site / link.removeprefix(home)
     return (page.parent / link).resolve() if link else page
