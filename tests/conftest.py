@@ -1,8 +1,9 @@
-"""Set-up of all tests: the shapes in the signatures are checked at every call."""
+"""Set-up of all tests."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 
 import jaxtyping
 import pytest
@@ -17,12 +18,16 @@ jaxtyping.install_import_hook(
     ],
     "beartype.beartype",
 )
+# Switched on where a room has its own tests; all others call models as people do, and faster.
+jaxtyping.config.update("jaxtyping_disable", True)
+NUMBERS = count()
 
 
 @pytest.fixture(autouse=True)
 def progress_home(tmp_path_factory, monkeypatch):
     """Keep the progress that right answers record away from the home folder."""
-    home = tmp_path_factory.mktemp("progress") / "home"
+    # Not made here: to make a numbered folder, pytest reads the names of all that are there.
+    home = tmp_path_factory.getbasetemp() / f"home-{next(NUMBERS)}"
     monkeypatch.setenv("TRANSFORMER_COURSE_HOME", str(home))
     return home
 
@@ -33,9 +38,17 @@ def no_answer_joins_a_file(monkeypatch):
     monkeypatch.setattr("transformer_course.checker.exercise.ON_SOLVED", {})
 
 
+@pytest.fixture(scope="module")
+def checked_signatures() -> Iterator[None]:
+    """Check the shapes in the signatures at every call."""
+    jaxtyping.config.update("jaxtyping_disable", False)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", True)
+
+
 @pytest.fixture
-def unchecked_signatures() -> Iterator[None]:
-    """Switch the signature checks off, so that the course's own words about bad input are heard."""
+def unchecked_signatures(checked_signatures: None) -> Iterator[None]:
+    """Switch the checks off again, so that the course's own words about bad input are heard."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -161,7 +161,6 @@ class NoGradientAtAll(Transformer):
 
 
 @pytest.mark.parametrize("wrong", [OneTokenTooFew, NotANumber, NoGradientAtAll])
-@pytest.mark.usefixtures("unchecked_signatures")
 def test_naive_test_notices_wrong_shapes_nan_and_no_gradient(wrong: type[Transformer]) -> None:
     model = small_model()
     assert naive_test(model)

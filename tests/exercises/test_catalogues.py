@@ -37,8 +37,6 @@ MISTAKES = [
     for number, mistake in enumerate(exercise.mistakes)
 ]
 each_exercise = pytest.mark.parametrize("exercise", EXERCISES)
-# Learners meet the model's own errors, not those of the signature checks.
-pytestmark = pytest.mark.usefixtures("unchecked_signatures")
 
 
 def written_differently(exercise):

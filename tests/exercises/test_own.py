@@ -13,7 +13,6 @@ EXERCISES = {name: each for lesson in catalogues().values() for name, each in le
 PARTS = [name for name in EXERCISES if hasattr(own, name) and name != "softmax"]
 
 
-@pytest.mark.usefixtures("unchecked_signatures")
 @pytest.mark.parametrize("name", PARTS)
 def test_part_passes_the_check_of_its_exercise(name):
     feedback = EXERCISES[name].check(getattr(own, name))

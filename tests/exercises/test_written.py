@@ -15,7 +15,6 @@ def answers():
             yield pytest.param(answer, id=f"{folder.name}-{answer}", marks=marks)
 
 
-@pytest.mark.usefixtures("unchecked_signatures")
 @pytest.mark.parametrize("answer", list(answers()))
 def test_the_checker_says_what_a_teacher_would(answer: Written) -> None:
     feedback = answer.judge()

@@ -118,7 +118,7 @@ STEPS = 300
 @pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
 @needs_multi30k
-def test_real_text_is_learned_as_by_the_course(unchecked_signatures) -> None:
+def test_real_text_is_learned_as_by_the_course() -> None:
     """With the same words, batches and first weights, without dropout."""
     file, corpus = whole.course(), translation.multi30k_corpus("en-fr", MULTI30K)
     train, dev = texts(corpus, "train"), texts(corpus, "dev", 200)

@@ -36,7 +36,6 @@ def variants():
                 yield pytest.param(exercise, answer, id=f"{name}: {label}", marks=marks)
 
 
-@pytest.mark.usefixtures("unchecked_signatures")
 @pytest.mark.parametrize(("exercise", "answer"), list(variants()))
 def test_right_answer_joins_or_is_told_why_not(exercise, answer, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)

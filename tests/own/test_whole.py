@@ -63,7 +63,7 @@ CONFIG = TransformerConfig(
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("tying", ["three_way", "two_way", "none"])
-def test_ten_steps_equal_the_courses(tying: str, norm_first: bool, unchecked_signatures) -> None:
+def test_ten_steps_equal_the_courses(tying: str, norm_first: bool) -> None:
     """Outputs, gradients and losses, in double precision, with torch's Adam on the other side."""
     # From one set of weights in hundreds, ten steps of Adam enlarge 1e-9 to more than 1e-5.
     torch.manual_seed(0)

@@ -33,7 +33,6 @@ from transformer_course.translation.training.cpu_loss import training_loss
 from . import marian
 
 WEIGHTS = "model.safetensors"
-pytestmark = pytest.mark.usefixtures("unchecked_signatures")
 
 
 @pytest.fixture(scope="module")

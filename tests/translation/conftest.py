@@ -26,6 +26,11 @@ SIZES = {
 }
 
 
+@pytest.fixture(autouse=True, scope="module")
+def checked(checked_signatures: None) -> None:
+    """Check the signatures in each of these tests."""
+
+
 @pytest.fixture(scope="session")
 def pairs() -> list[SentencePair]:
     """48 sentences of three words each, in the order of the tables above."""
