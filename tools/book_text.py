@@ -62,6 +62,11 @@ def measured() -> str:
     return _table(results.HEAD, results.rows())
 
 
+def recipes() -> str:
+    """Return a table of what single changes of a recipe gave."""
+    return _table(results.RECIPES_HEAD, results.recipes())
+
+
 def timing() -> str:
     """Return a table of the lessons: time, exercises, and mistakes that the checks know."""
     known = catalogues()
@@ -111,6 +116,7 @@ TEXTS = {
     "lessons": lessons,
     "questions": questions,
     "measured": measured,
+    "recipes": recipes,
     "timing": timing,
     "mistakes": mistakes,
     "live_translator": live_translator,
