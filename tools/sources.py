@@ -4,8 +4,10 @@ The source, ``notebooks/text/NAME.md`` (MyST Markdown), is what authors edit; th
 ``notebooks/NAME.ipynb``, is built from it. Which of the two is newer never matters.
 """
 
+import copy
 import hashlib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import jupytext
@@ -38,9 +40,14 @@ def cell_key(cell: NotebookNode) -> str:
 
 def read_source(source: Path) -> NotebookNode:
     """Return the notebook that a source describes, without outputs."""
-    notebook = jupytext.reads(source.read_text(encoding="utf-8"), fmt="md:myst")
+    notebook = copy.deepcopy(_parsed(source.read_text(encoding="utf-8")))
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     return notebook
+
+
+@cache  # the book asks for each source six times
+def _parsed(text: str) -> NotebookNode:
+    return jupytext.reads(text, fmt="md:myst")
 
 
 def source_text(notebook: NotebookNode) -> str:

@@ -96,6 +96,8 @@ def test_progress_is_shown(visit):
     assert bar.evaluate("bar => bar.max") > 2
     ask(page, "the queen sings")  # the page can be used meanwhile
     expect(page.locator("#live-translation")).to_have_text("la reine chante")
+    while not released:  # the browser asks for it in its own time
+        page.wait_for_timeout(10)
     released[0].continue_()
     expect(loading).to_be_empty()
     expect(page.get_by_text("In German:")).to_be_visible()

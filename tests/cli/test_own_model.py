@@ -23,22 +23,16 @@ def file_with(folder: Path, **answers: str) -> Path:
     return path
 
 
-def test_check_lists_every_part(run: Run, tmp_path: Path) -> None:
-    status, output, error = run("check", file_with(tmp_path, softmax=SOFTMAX))
+def test_check_lists_every_part_and_no_section_of_ones_own(run: Run, tmp_path: Path) -> None:
+    path = file_with(tmp_path, softmax=SOFTMAX)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n")
+    status, output, error = run("check", path)
     assert (status, error) == (0, "")
     lines = output.splitlines()
     assert [line.split()[1] for line in lines] == list(parts())
     assert [line.split()[1] for line in lines if line.endswith("Right")] == ["softmax"]
     assert sum(line.endswith("given") for line in lines) == len(parts()) - 1
-
-
-def test_a_section_of_ones_own_is_no_part(run: Run, tmp_path: Path) -> None:
-    path = file_with(tmp_path, softmax=SOFTMAX)
-    with path.open("a", encoding="utf-8") as file:
-        file.write("# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n")
-    status, output, _ = run("check", path)
-    assert status == 0
-    assert "my_helper" not in output
 
 
 def test_check_names_what_is_wrong(run: Run, tmp_path: Path) -> None:
