@@ -432,7 +432,8 @@ def _check_sizes(config: TransformerConfig, weights: dict[str, Tensor]) -> None:
     layers = config.encoder_layers + config.decoder_layers
     matrices = 4 * config.d_model + 2 * config.d_ff  # attention has four, feed-forward two
     tokens = max(config.source_vocab, config.target_vocab)
-    if config.d_model * (layers * matrices + tokens) > 10 * stored:
+    numbers = config.d_model * (layers * matrices + tokens)
+    if layers > len(weights) or numbers > 10 * stored:
         raise ValueError(f"it asks for a larger model than the {stored} stored numbers can fill")
     if config.max_len > LONGEST_MAX_LEN:  # no stored number vouches for it
         raise ValueError(f"max_len may be {LONGEST_MAX_LEN} at most; got {config.max_len}")
