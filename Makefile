@@ -13,7 +13,7 @@ SPREAD := --dist loadscope --no-loadscope-reorder
 help:
 	@echo "make lab        open the lessons in JupyterLab, to work in them, in my-course/"
 	@echo "make student    write the lessons without their solutions, for a class, into student/"
-	@echo "make test       check code, book and notebooks, as continuous integration does; 15 minutes"
+	@echo "make test       check code, book and notebooks, as continuous integration does; 12 minutes"
 	@echo "                (make test LESSON=attention: its exercises and its module; seconds)"
 	@echo "make test-all   the same, with all that takes longer; an hour"
 	@echo "make lowest     run the tests with the lowest versions of everything that may be used"

@@ -1,6 +1,8 @@
 """A notebook is judged as its own checks would judge it in a kernel."""
 
+import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -19,6 +21,13 @@ IMPORT = "from transformer_course.exercises import toy_translation as exercise"
 RIGHT = """def noam(step, d_model, warmup):
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)"""
 CHECK = "exercise.noam.check(noam)"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def left_behind() -> Iterator[None]:
+    """Clear away here what kernels leave behind, before another test hears of it."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)
