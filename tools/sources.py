@@ -45,7 +45,7 @@ def read_source(source: Path) -> NotebookNode:
     return notebook
 
 
-@cache  # the book asks for each source six times
+@cache  # several texts of the book ask for each source
 def _parsed(text: str) -> NotebookNode:
     return jupytext.reads(text, fmt="md:myst")
 

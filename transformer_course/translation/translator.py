@@ -444,7 +444,7 @@ def parameters_by_name(model: Transformer) -> dict[str, Tensor]:
     return dict(model.named_parameters())
 
 
-def check_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
+def _check_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path) -> None:
     """Raise CheckpointError unless names and shapes are those of :func:`parameters_by_name`."""
     shapes = {name: tuple(tensor.shape) for name, tensor in parameters_by_name(model).items()}
     stored = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -465,7 +465,7 @@ def load_parameters(model: Transformer, tensors: dict[str, Tensor], origin: Path
     CheckpointError
         If it does not fit, or holds numbers that are not finite.
     """
-    check_parameters(model, tensors, origin)
+    _check_parameters(model, tensors, origin)
     with torch.no_grad():
         for name, tensor in parameters_by_name(model).items():
             tensor.copy_(tensors[name])
