@@ -50,7 +50,8 @@ def _translator(pair: str) -> tuple[str, str, str, str]:
     )
     if pair in PUBLISHED:
         result += f"; published for a tiny Transformer: {PUBLISHED[pair]} (lower-cased tokens)"
-    return _row(f"The translator `multi30k-{pair}`, on test_2016 of Multi30k", result, scores)
+    dated = scores | {"date": max(seed["date"] for seed in scores["seeds"])}
+    return _row(f"The translator `multi30k-{pair}`, on test_2016 of Multi30k", result, dated)
 
 
 def _toy() -> tuple[str, str, str, str]:

@@ -49,7 +49,11 @@ def test_evaluate_refuses(
 
 
 def test_a_text_that_changed_or_is_gone_judges_nobody(
-    run: Run, fails: Callable[..., str], texts: tuple[Path, Path], tmp_path: Path
+    run: Run,
+    fails: Callable[..., str],
+    texts: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder, page = tmp_path / "run", tmp_path / "page.html"
     files = ("--source", texts[0], "--target", texts[1])
@@ -61,7 +65,10 @@ def test_a_text_that_changed_or_is_gone_judges_nobody(
     for command in (("evaluate", folder), ("report", folder, page)):
         assert "has changed since it was trained" in fails(*command)
     again = ("train", "--from", folder, "--steps", "1", "--output", tmp_path / "more")
-    assert "has changed since it was trained" in fails(*again)
+    monkeypatch.chdir(texts[0].parent)
+    relative = ("--source", texts[0].name, "--target", texts[1].name)
+    for named in ((), relative):
+        assert "has changed since it was trained" in fails(*again, *named)
     texts[0].unlink()
     said = fails("evaluate", folder)
     assert f"the text of {folder} is not at {texts[0]} any more: put it back there" in said

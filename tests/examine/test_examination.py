@@ -61,8 +61,12 @@ def subject(network: nn.Module, **given) -> Subject:
         ({"pad": None}, "pad must be an id from 0 to 11; got None"),
         ({"eos": [2]}, r"eos must be an id from 0 to 11; got \[2\]"),
         ({"loss": 3}, "loss must be a function; got int"),
-        ({"test": [("a b", "c d")]}, "test must hold pairs of lists of ids; its first is"),
-        ({"train": [([3.5], [4])]}, "train must hold pairs of lists of ids; its first is"),
+        ({"test": [("a b", "c d")]}, "test must be a list of pairs of lists of ids; its first is"),
+        ({"train": [([3.5], [4])]}, "its first is"),
+        ({"train": ([[3], [4], [5]], [[6], [7], [8]])}, "its first is"),
+        ({"train": [5, 6, 7]}, "its first is 5"),
+        ({"train": {"pair": ([3], [4])}}, "pairs of lists of ids; got dict"),
+        ({"train": (pair for pair in [([3], [4])])}, "pairs of lists of ids; got generator"),
     ],
 )
 def test_subject_that_makes_no_sense_is_refused(given: dict, said: str) -> None:

@@ -1,8 +1,10 @@
 """Of a file's code, what an answer needs is run, and nothing else."""
 
+import math
 from types import ModuleType
 
 import pytest
+import torch
 
 from transformer_course.tutor.answers import Cell, Program
 
@@ -114,6 +116,29 @@ def test_what_stars_bring_is_there_unless_a_cell_defines_it():
     )
     assert answer() == (2.0, "mine")
     assert "cos" not in names
+
+
+def test_stars_give_names_of_builtins_another_meaning_from_there_on():
+    texts = "from torch import *", "def answer(x): return sum(x, dim=-1)"
+    answer, _ = made("answer", *texts)
+    assert answer(torch.ones(2, 3)).tolist() == [3, 3]
+    answer, _ = made("answer", *texts[::-1])
+    with pytest.raises(TypeError, match="dim"):
+        answer(torch.ones(2, 3))
+
+
+def test_the_stars_above_count_before_those_below_and_what_fails_binds_nothing():
+    answer, _ = made(
+        "answer",
+        "from nowhere_to_be_found import *",
+        "from . import *",
+        "try:\n    from math import *\nexcept ImportError:\n    pass",
+        "def answer(): return sqrt(4), display",
+        "from torch import *",
+    )
+    with pytest.raises(NameError, match="display"):
+        answer()
+    assert answer.__globals__["sqrt"] is math.sqrt
 
 
 def test_a_later_definition_takes_the_place_of_one_that_a_helper_needed():

@@ -1,6 +1,6 @@
 """A model that somebody wrote, and what belongs to it: what an examination is given."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -111,7 +111,14 @@ class Subject:
 
 
 def _check_pairs(name: str, pairs: Sequence[Pair]) -> None:
-    """Raise ValueError unless the first of some pairs is what all should be."""
-    sides = pairs[0] if len(pairs) else ()
-    if any(isinstance(side, str) or not all(isinstance(i, int) for i in side) for side in sides):
-        raise ValueError(f"{name} must hold pairs of lists of ids; its first is {sides!r:.80}.")
+    """Raise ValueError unless they are in order, and the first of them is what all should be."""
+    wanted = f"{name} must be a list of pairs of lists of ids"
+    if not hasattr(pairs, "__getitem__") or isinstance(pairs, Mapping):
+        raise ValueError(f"{wanted}; got {type(pairs).__name__}.")
+    first = pairs[0] if len(pairs) else ((), ())
+    if not (isinstance(first, Sequence) and len(first) == 2 and all(map(_are_ids, first))):
+        raise ValueError(f"{wanted}; its first is {first!r:.80}.")
+
+
+def _are_ids(side: object) -> bool:
+    return isinstance(side, Sequence) and all(isinstance(each, int) for each in side)

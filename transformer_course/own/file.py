@@ -68,7 +68,7 @@ def executed(text: str, path: Path) -> ModuleType:
         ) from None
     except SystemExit as error:
         raise FileError(
-            f"{path} ends Python when it is imported (exit status {error.code}); take that out."
+            f"{path} ends Python when it is imported (exit status {error.code}); take that out"
         ) from None
     except BaseException as error:
         raise FileError(f"{path} does not run: {type(error).__name__}: {error}") from None

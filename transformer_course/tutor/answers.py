@@ -9,6 +9,7 @@ import builtins
 import re
 import symtable
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
@@ -57,10 +58,16 @@ class Cell:
         return {name: each for name, each in found.items() if _stands_alone(each)}
 
     @cached_property
-    def stars(self) -> list[ast.ImportFrom]:
-        """The imports of ``*``: which names they bind is not known before they run."""
-        body = [] if self.fault else ast.parse(self.code).body
-        return [s for s in body if isinstance(s, ast.ImportFrom) and s.names[0].name == "*"]
+    def starred(self) -> dict[str, Any]:
+        """What imports of ``*`` bind, which is not known before they run."""
+        tree = ast.parse("" if self.fault else self.code)
+        imports = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+        names: dict[str, Any] = {"__name__": "__main__"}
+        for each in imports:
+            if each.names[0].name == "*":
+                with suppress(Exception):  # what cannot be imported binds nothing
+                    exec(compile(ast.Module([each], []), self.file, "exec"), names)
+        return {name: value for name, value in names.items() if not name.startswith("__")}
 
     @cached_property
     def _table(self) -> symtable.SymbolTable:
@@ -118,34 +125,32 @@ class Program:
         BaseException
             Whatever the code raises. A name that nothing defines stays undefined.
         """
-        places = [place for place, cell in enumerate(self.cells) if name in cell.defined]
+        places = self._places(name)
         earlier = [place for place in places if before is None or place <= before]
-        place = (earlier or places[:1] or [NOWHERE])[-1]
+        later = [] if hasattr(builtins, name) else places[:1]
+        place = (earlier or later or [NOWHERE])[-1]
         if place <= self._defined_at.get(name, NOWHERE - 1):
             return
         self._defined_at[name] = place
         if name == "own":  # in a lesson its set-up makes it, and writes into the folder
             self.names["own"] = self.own()
-        elif places:
+        elif place != NOWHERE and name in self.cells[place].defined:
             self._run(name, place)
-        elif name in self._starred:
-            self.names[name] = self._starred[name]
+        elif place != NOWHERE:
+            self.names[name] = self.cells[place].starred[name]
 
-    @cached_property
-    def _starred(self) -> dict[str, Any]:
-        """What imports of ``*`` bind."""
-        names: dict[str, Any] = {}
-        for cell in self.cells:
-            exec(compile(ast.Module(cell.stars, []), cell.file, "exec", dont_inherit=True), names)
-        return names
+    def _places(self, name: str) -> list[int]:
+        """Return which cells define a name; if none does, which bind it by an import of ``*``."""
+        cells = [*enumerate(self.cells)]
+        defining = [place for place, cell in cells if name in cell.defined]
+        return defining or [place for place, cell in cells if name in cell.starred]
 
     def _run(self, name: str, place: int) -> None:
         cell = self.cells[place]
         statement = cell.alone.get(name)
         needed = statement.needed if statement else cell.needed - cell.defined
         for each in sorted(needed - {name}):
-            if each in cell.defined or not hasattr(builtins, each):
-                self.provide(each, place)
+            self.provide(each, place)
         tree = ast.parse(cell.code)
         if statement:
             tree = ast.Module([_binding_only(name, statement.tree)], [])

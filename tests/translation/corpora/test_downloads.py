@@ -329,6 +329,22 @@ def test_checksum_is_compared(tmp_path: Path) -> None:
     assert hashlib.sha256(CONTENT[:-1]).hexdigest() in str(caught.value)
 
 
+def test_who_stops_waiting_leaves_the_lock_to_its_holder(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = path.with_name(f"{path.name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(downloads.FileLock, "__enter__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        download(path, SHA256, [])
+    assert lock.exists()
+
+
 def test_two_who_want_the_same_file_do_not_mix_it(
     new_mirror: Callable[..., Mirror], path: Path
 ) -> None:

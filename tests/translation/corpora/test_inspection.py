@@ -285,6 +285,8 @@ def test_small_texts_without_common_words_are_looked_at(
     assert "another script" not in found(look(sides))
 
 
-def test_empty_files_are_refused(look: Callable[[Lines], Inspection]) -> None:
+def test_files_without_a_pair_are_refused(look: Callable[[Lines], Inspection]) -> None:
     with pytest.raises(ValueError, match="are empty: there is nothing to look at"):
         look([[], []])
+    with pytest.raises(ValueError, match=r"every line of .* is blank"):
+        look([["", " ", ""], [" ", "", ""]])

@@ -34,7 +34,7 @@ class WordTokenizer extends Vocabulary {
   unit = "word";
 
   // translation/corpora/vocabulary.py: WordTokenizer.tokens
-  // A translator that knows neither capitals nor punctuation does not need spaCy's rules: a word is
+  // A translator that knows neither capitals nor punctuation does not need Moses' rules: a word is
   // a run of letters and digits, which may hold apostrophes and hyphens.
   tokens(text) {
     const word = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;

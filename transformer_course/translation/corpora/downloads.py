@@ -98,10 +98,12 @@ def download(path: Path, sha256: str, mirrors: Sequence[str]) -> None:
     lock = path.with_name(f"{path.name}.lock")
     try:
         with FileLock(lock):  # two processes would write to the same partial file
-            _from_first_mirror(path, sha256, mirrors)
+            try:
+                _from_first_mirror(path, sha256, mirrors)
+            finally:
+                with suppress(OSError):  # on Windows nobody can take away what is held
+                    lock.unlink()
     finally:
-        with suppress(OSError):  # on Windows, another process may wait for it
-            lock.unlink()
         for folder in made:  # the innermost first
             with suppress(OSError):  # it holds what arrived
                 folder.rmdir()

@@ -155,7 +155,7 @@ def inspect_text(source: Path, target: Path) -> Inspection:
     ------
     OSError, ValueError
         If a file cannot be read, its name does not say its language, both are the same one, or the
-        numbers of lines differ or are 0.
+        numbers of lines differ or are 0, or all lines are blank.
     """
     languages = language_of(source), language_of(target)
     sides = [
@@ -166,6 +166,8 @@ def inspect_text(source: Path, target: Path) -> Inspection:
     ]
     if not sides[0].lines:
         raise ValueError(f"{source} and {target} are empty: there is nothing to look at.")
+    if not any(any(side.lines) for side in sides):
+        raise ValueError(f"every line of {source} and {target} is blank.")
     fit = fit_of(*(side.words for side in sides))
     blocks = moved_blocks(fit)
     found = [

@@ -153,7 +153,11 @@ class WordTokenizer:
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Turn ids into a sentence; padding, begin and end leave no trace."""
+        """Turn ids into a sentence; padding, begin and end leave no trace.
+
+        A mark inside a word, as in German *geht's*, may come back with a blank beside it: Moses'
+        rules join apostrophes in English, French and Italian only.
+        """
         words = self.vocabulary.decode(number for number in ids if number not in (PAD, BOS, EOS))
         return _detokenizer(self.language).detokenize(words, unescape=False)
 

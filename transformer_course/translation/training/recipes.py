@@ -59,7 +59,7 @@ def read_recipe(path: Path, recipe: Recipe) -> Recipe:
 
 def _file_of(path: Path) -> Path:
     """Return a file of settings, or that of those that ship under a name."""
-    if path.exists() or path.suffix:
+    if path.is_file() or path.suffix:
         return path
     if str(path) not in recipe_names():
         raise ValueError(

@@ -115,7 +115,7 @@ def what_to_expect(pairs: int) -> str:
     means = {size: fmean(of_size) for size, of_size in scores.items()}
     known = ", ".join(f"{bleu:.0f} with {size:,}" for size, bleu in sorted(means.items()))
     advice = (
-        "Expect single words and phrases; more text helps more than any setting."
+        "Expect single words and phrases; more text, as clean, helps more than most settings."
         if pairs < min(means)
         else "Where your sentences are longer or of more kinds than captions, expect less."
     )

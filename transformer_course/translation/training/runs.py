@@ -94,8 +94,12 @@ class Run:
         return {name: value for name, value in values.items() if value is not None}
 
     def is_on_the_text_of(self, other: "Run") -> bool:
-        """Whether both name the same text."""
-        return (self.corpus, self._text()) == (other.corpus, other._text())
+        """Whether both name the same text, from wherever its files are named."""
+        return self._text_as_written() == other._text_as_written()
+
+    def _text_as_written(self) -> dict[str, Any]:
+        text = {n: _written(v) if n in PATHS else v for n, v in self._text().items()}
+        return {"corpus": self.corpus} | text
 
     @classmethod
     def read(cls, folder: Path) -> "Run":
