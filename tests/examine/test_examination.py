@@ -20,8 +20,9 @@ from transformer_course.examine import (
     examine,
     reference,
 )
-from transformer_course.examine.bench import Bench
+from transformer_course.examine.bench import Bench, NoTimeLeft
 from transformer_course.examine.experiment import EXPERIMENTS
+from transformer_course.examine.lesson import lesson
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
 
@@ -200,6 +201,61 @@ def test_model_on_a_gpu() -> None:
     assert examine(subject(Echo().cuda()), 20).experiments["source"].word == "all"
 
 
+class LengthFirst(Echo):
+    """Looks words up as columns, as the tutorial of ``nn.Transformer`` does."""
+
+    def forward(self, source, target):
+        read = self.target(target.T) + self.source(source.T).mean(0, keepdim=True)
+        return self.output(read).transpose(0, 1)
+
+
+def test_one_sentence_at_a_time_with_the_length_first_is_read_as_such(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("transformer_course.examine.lesson.MOST_STEPS", 8)
+    network = LengthFirst()
+
+    def say(source: list[int]) -> list[int]:
+        said = [IDS["bos"]]
+        for _ in range(9):
+            scores = network(torch.tensor([[*source, IDS["eos"]]]), torch.tensor([said]))
+            said.append(int(scores[0, -1].argmax()))
+        return said[1:]
+
+    made = subject(network, translate=lambda sources: [*map(say, sources)])
+    assert EXPERIMENTS["source in translating"].run(Bench(made, 600)).word == "yes"
+
+
+def test_branches_that_begin_with_zeros_hide_nothing() -> None:
+    made = course(**SMALL)
+    ends = [w for name, w in made.network.named_parameters() if "output_projection.weight" in name]
+    unused = nn.Parameter(torch.zeros(2, 2))
+    made.network.register_parameter("unused", unused)
+    with torch.no_grad():
+        for weight in ends:
+            weight.zero_()
+    bench = Bench(made.subject(), 600)
+    assert EXPERIMENTS["source"].run(bench).word == EXPERIMENTS["past"].run(bench).word == "none"
+    bench = Bench(made.subject(), 600)
+    bench.wake()
+    assert EXPERIMENTS["source"].run(bench).word == EXPERIMENTS["past"].run(bench).word == "all"
+    assert not unused.any()
+
+
+def test_a_lesson_without_time_leaves_the_examination_incomplete() -> None:
+    made = course(**SMALL).subject()
+    step = made.training_step
+
+    def slow_step(*batch):
+        time.sleep(0.2)
+        return step(*batch)
+
+    made.training_step = slow_step
+    bench = Bench(made, 2)
+    with pytest.raises(NoTimeLeft, match="it had no time to learn the dozen pairs"):
+        EXPERIMENTS["fed the right words"].run(bench)
+
+
 # Searches that cannot be used
 
 
@@ -209,6 +265,13 @@ def test_what_is_no_list_of_ids_is_said() -> None:
     found = examine(made, 600)
     assert not found.healthy
     assert found.experiments["their translation"].numbers["error"] == "it returns no lists of ids"
+
+
+def test_texts_are_said_to_be_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer_course.examine.lesson.MOST_STEPS", 1)
+    made = course(**SMALL).subject()
+    made.translate = lambda sources: ["a b"] * len(sources)
+    assert lesson(Bench(made, 600)).theirs == "it returns texts: let it return lists of ids"
 
 
 def test_what_fails_is_not_tried_again() -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_course.examine import reference
 from transformer_course.examine.subject import Pair, Subject
@@ -35,6 +35,10 @@ class ExaminationError(ValueError):
 
 class NotExamined(Exception):  # noqa: N818 - no error, but a reason
     """Why an experiment cannot be made here, in words that end a sentence."""
+
+
+class NoTimeLeft(NotExamined):
+    """An experiment that could be made in more time; the message says what took it."""
 
 
 def in_a_line(error: BaseException) -> str:
@@ -128,9 +132,11 @@ class Bench:
         wanted = (*target.shape, self.subject.target_vocab)
         if not isinstance(scores, Tensor) or scores.shape != wanted:
             came = tuple(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+            shifted = came == (wanted[0], wanted[1] - 1, wanted[2])
+            cut = " Does the network cut off the last token itself?" if shifted else ""
             raise ExaminationError(
                 f"scores must have the shape (batch, target, target_vocab) = {wanted}; got {came}. "
-                "Give `scores=lambda source, target: ...` that returns them so."
+                f"Give `scores=lambda source, target: ...` that returns them so.{cut}"
             )
         return scores
 
@@ -301,6 +307,29 @@ class Bench:
                 noise = torch.randn(weight.shape, generator=generator).to(weight)
                 weight.mul_(1 + SHAKE * noise)
 
+    def wake(self) -> None:
+        """Draw matrices and factors that begin with 0, and that a step would move, at random.
+
+        A branch that ends in zeros hides what it reads (as in Bachlechner et al., 2021, section 3).
+        What no step would move stays: that is a fault.
+        """
+        generator = torch.Generator().manual_seed(1)
+        while silent := [w for w in self.network.parameters() if _is_silent(w)]:
+            scores = self.scores_as_it_is(self.sources, self.targets)
+            if not scores.requires_grad:
+                return
+            loss = reference.loss(scores, self.targets.to(scores.device), self.subject.pad)
+            gradients = torch.autograd.grad(loss, silent, allow_unused=True)
+            moving = [
+                w for w, g in zip(silent, gradients, strict=True) if g is not None and g.any()
+            ]
+            if not moving:
+                return
+            with torch.no_grad():
+                for weight in moving:
+                    noise = torch.randn(weight.shape, generator=generator).to(weight)
+                    weight.copy_(noise / weight.shape[-1] ** 0.5 if weight.dim() else noise)
+
     @contextlib.contextmanager
     def aloud(self) -> Iterator[None]:
         """Enlarge matrices of very small weights for a while, so that effects are above rounding.
@@ -354,6 +383,10 @@ class Bench:
     def _kept_random_numbers(self) -> contextlib.AbstractContextManager[None]:
         """Put torch's random numbers back, those of a graphics card too."""
         return torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else [])
+
+
+def _is_silent(weight: nn.Parameter) -> bool:
+    return weight.requires_grad and (weight.dim() > 1 or weight.numel() == 1) and not weight.any()
 
 
 def _words(vocab: int, special: set[int], padding: int) -> list[int]:

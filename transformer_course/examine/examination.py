@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
-from transformer_course.examine.bench import Bench, ExaminationError, NotExamined, in_a_line
+from transformer_course.examine.bench import (
+    Bench,
+    ExaminationError,
+    NotExamined,
+    NoTimeLeft,
+    in_a_line,
+)
 from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome, failing
 from transformer_course.examine.lesson import lesson
 from transformer_course.examine.subject import Subject
@@ -108,6 +114,8 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         try:
             with time_limit(bench.seconds_left + GRACE):
                 observed.outcomes[each.name] = each.run(bench)
+        except NoTimeLeft as reason:
+            observed.break_off(each.name, str(reason))
         except NotExamined as reason:
             observed.left_out[each.name] = str(reason)
         except (ExaminationError, KeyboardInterrupt):
@@ -131,6 +139,7 @@ def _try_out(bench: Bench) -> None:
     """Call the model once."""
     try:
         with time_limit(bench.seconds_left + GRACE):
+            bench.wake()
             bench.usual_scores  # noqa: B018 - made here, so that its errors are told apart
     except (ExaminationError, KeyboardInterrupt):
         raise
@@ -162,6 +171,7 @@ def _advice(subject: Subject, error: BaseException) -> str:
         wanted = []
     more = "".join(f", {name}=..." for name in wanted) or ", ..."
     return (
-        "If it needs more than those, say how to call it: "
-        f"`scores=lambda source, target: network(source, target{more})`."
+        "If it needs more than those, or wants the length first, say how to call it: "
+        f"`scores=lambda source, target: network(source, target{more})`, or "
+        "`network(source.T, target.T).transpose(0, 1)`."
     )

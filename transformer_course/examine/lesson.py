@@ -52,8 +52,8 @@ class Lesson:
     ----------
     pairs
         What was to be learned.
-    steps
-        How many were taken.
+    steps, out_of_time
+        How many were taken, and whether more would have been in more time.
     curve
         Steps and the loss after them, at each look.
     error
@@ -91,6 +91,7 @@ class Lesson:
     pairs: list[Pair]
     fork: list[Pair]
     steps: int = 0
+    out_of_time: bool = False
     curve: list[tuple[int, float]] = field(default_factory=list)
     error: str = ""
     by_heart: float = 0.0
@@ -200,7 +201,8 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
             bench.network.train()
             bench.step(*batch)
             record.steps += 1
-            is_last = record.steps == MOST_STEPS or time.monotonic() > ends
+            record.out_of_time = time.monotonic() > ends
+            is_last = record.steps == MOST_STEPS or record.out_of_time
             if not is_last and record.steps > 1 and record.steps % LOOK_EVERY:
                 continue
             _look(bench, record, own)
@@ -286,6 +288,8 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
     bench.network.train()  # as it is between two training steps
     try:
         said = translate(sources)
+        if any(isinstance(row, str) for row in said):
+            return "it returns texts: let it return lists of ids"
         rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
     except Exception as error:
         return f"it raises {type(error).__name__}: {error}"

@@ -33,8 +33,8 @@ class Subject:
         The id of padding in sources, if it is another one.
     scores
         From source ids (batch, source) and target ids (batch, target), what the model says of the
-        next token at each position: (batch, target, target_vocab), as logits, log-probabilities or
-        probabilities. By default ``network(source, target)``.
+        next token at each position: (batch, target, target_vocab), as logits or log-probabilities;
+        probabilities are judged as a mistake. By default ``network(source, target)``.
     collate
         From a list of pairs, the tensors source, target in and target out of a batch.
     loss

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer_course.examine.bench import Bench, NotExamined
+from transformer_course.examine.bench import Bench, NotExamined, NoTimeLeft
 from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.lesson import STUCK, Lesson, lesson
 from transformer_course.examine.subject import Pair
@@ -53,9 +54,12 @@ def learning(bench: Bench) -> Outcome:
 
 
 def _learned(bench: Bench) -> Lesson:
-    if bench.once(lesson).error or not bench.once(lesson).learned:
-        raise NotExamined("it has not learned the dozen pairs")
-    return bench.once(lesson)
+    record = bench.once(lesson)
+    if record.learned and not record.error:
+        return record
+    if record.out_of_time:
+        raise NoTimeLeft(f"it had no time to learn the dozen pairs: {record.steps} steps were made")
+    raise NotExamined("it has not learned the dozen pairs")
 
 
 @experiment(
@@ -297,27 +301,35 @@ def _without_padding(row: list[int], pad: int) -> list[int]:
     return row
 
 
-def _tables(bench: Bench) -> tuple[int, int]:
-    """Return the tables in which source and target are looked up."""
+class Tables(NamedTuple):
+    """Where ids are looked up, and whether the length is the first axis of theirs."""
+
+    source: int
+    target: int
+    length_first: bool
+
+
+def _tables(bench: Bench) -> Tables:
+    """Find out where source and target are looked up."""
     source, target_in, _ = bench.right_batch(bench.once(lesson).pairs)
     looked_up = bench.once(lesson).watched_ours.looked_up
-    found = [
-        next((table for ids, table in looked_up if _is(ids, wanted)), None)
-        for wanted in (source, target_in)
-    ]
-    if None in found:
-        raise NotExamined("words are not looked up in a table")
-    return found[0], found[1]
-
-
-def _is(ids: Tensor, wanted: Tensor) -> bool:
-    """Whether ids are those of a batch, whichever of the two axes comes first."""
-    return torch.equal(ids, wanted) or torch.equal(ids, wanted.T)
+    for axes in (lambda ids: ids, Tensor.t):
+        found = [
+            next((table for ids, table in looked_up if torch.equal(ids, axes(wanted))), None)
+            for wanted in (source, target_in)
+        ]
+        if None not in found:
+            return Tables(*found, length_first=axes is Tensor.t)
+    raise NotExamined("words are not looked up in a table")
 
 
 def _batch_first(ids: Tensor, bench: Bench) -> Tensor:
+    """Return ids with the batch first: of one sentence, only the model tells which axis that is."""
     sentences = len(bench.once(lesson).pairs)
-    return ids.T if ids.dim() == 2 and len(ids) != sentences == ids.shape[1] else ids
+    if ids.dim() != 2:
+        return ids
+    turned = bench.once(_tables).length_first or len(ids) != sentences == ids.shape[1]
+    return ids.T if turned else ids
 
 
 def _looked_up(bench: Bench, table: int) -> list[Tensor]:
@@ -327,7 +339,7 @@ def _looked_up(bench: Bench, table: int) -> list[Tensor]:
 
 
 def _sources_looked_up(bench: Bench) -> list[Tensor]:
-    found = _looked_up(bench, bench.once(_tables)[0])
+    found = _looked_up(bench, bench.once(_tables).source)
     if not found or found[0].dim() != 2:
         raise NotExamined("the source is not looked up in a table")
     return found
@@ -340,8 +352,8 @@ def _fed_to_the_decoder(bench: Bench) -> list[Tensor]:
     if it is encoded again at every step.
     """
     tables = bench.once(_tables)
-    found = _looked_up(bench, tables[1])
-    if tables[0] == tables[1]:
+    found = _looked_up(bench, tables.target)
+    if tables.source == tables.target:
         source = bench.once(_sources_looked_up)[0]
         found = [ids for ids in found if not torch.equal(ids, source)]
     if not found or any(ids.dim() != 2 for ids in found):
