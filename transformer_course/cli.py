@@ -358,10 +358,12 @@ def _lab(options: argparse.Namespace) -> None:
 def _train(options: argparse.Namespace) -> int:
     from transformer_course.translation.evaluation.sureness import doubt_below
     from transformer_course.translation.training.data_parallel import join_world
+    from transformer_course.translation.training.doubts import doubts
     from transformer_course.translation.training.looks import End
     from transformer_course.translation.training.runs import (
         HELD_OUT,
         Run,
+        check_held_out,
         check_is_new,
         sole_training,
     )
@@ -386,8 +388,11 @@ def _train(options: argparse.Namespace) -> int:
             trainer.watch = _watch(options, trainer)
         with sole_training(options.output) if world.is_first else nullcontext():
             _begin(options, trainer)
+            if options.resume:
+                check_held_out(options.output, corpus)
             if world.is_first:
-                print(f"transformer-course: {_summary(facts, corpus)}", file=sys.stderr)
+                for words in (_summary(facts, corpus), *doubts(run, corpus, trainer.translator)):
+                    print(f"transformer-course: {words}", file=sys.stderr)
                 with _kept_model(options):
                     run.write(options.output, **facts)
                 options.begun = True
@@ -507,9 +512,10 @@ def _summary(facts: dict[str, Any], corpus: "Corpus") -> str:
     held_out = ", ".join(
         f"{len(pairs):,} for {name}" for name, pairs in corpus.splits.items() if name != "train"
     )
+    pairs = facts["train_pairs"]
     left_out = "".join(f"; left out: {count:,} {why}" for why, count in facts["left_out"].items())
     return (
-        f"{facts['train_pairs']:,} sentence pairs, held out {held_out}; "
+        f"{pairs:,} sentence pair{'s'[: pairs != 1]}, held out {held_out}; "
         f"{facts['parameters']:,} parameters, "
         f"{facts['precision']} on {facts['device']}, {facts['padding_waste']:.1%} of the positions "
         f"are padding{left_out}."
@@ -696,6 +702,11 @@ def _translate(options: argparse.Namespace) -> int:
 
     translator = Translator.load(options.checkpoint)
     doubt = doubt_in(options.checkpoint) if options.scores else None
+    for name in filter(os.path.isfile, options.sentences):
+        print(
+            f"transformer-course: {name} is a file; to translate what is in it, write < {name}",
+            file=sys.stderr,
+        )
     lines = iter(options.sentences) if options.sentences else _standard_input()
     done = left_out = 0
     # disable=None shows it in a terminal only.

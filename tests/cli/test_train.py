@@ -194,6 +194,10 @@ def test_text_that_changed_does_not_resume(
         target.write_text(changed, encoding="utf-8")
         assert "run on another text" in fails("train", "--resume", "--output", folder)
     target.write_text(lines, encoding="utf-8")
+    held_out = runs.Run.read(folder).load_corpus().split("test")[0].target
+    target.write_text(lines.replace(f"{held_out}\n", f"{held_out} bien\n"), encoding="utf-8")
+    assert "with it what is held out" in fails("train", "--resume", "--output", folder)
+    target.write_text(lines, encoding="utf-8")
     assert run("train", "--resume", "--output", folder)[0] == 0
 
 
@@ -379,3 +383,18 @@ def test_training_that_was_too_short_says_so_and_how_it_goes_on(
     assert status == 0
     way = f"`transformer-course train --from {folder} --minutes N --output NEW` goes on from it."
     assert (f"transformer-course: {too_short} {way}" in error) == bool(too_short)
+
+
+def test_what_may_be_wrong_with_the_text_is_said_before_a_training(
+    run: Run, texts: tuple[Path, Path], tmp_path: Path
+) -> None:
+    exchanged = [
+        path.rename(tmp_path / f"my.{code}") for path, code in zip(texts, ("fr", "en"), strict=True)
+    ]
+    files = ("--source", exchanged[1], "--target", exchanged[0], "--steps", "1", "--output")
+    _, _, said = run("train", "--set", "text.subwords=500", *files, tmp_path / "new")
+    assert "what is named English looks like French: are the two files exchanged?" in said
+    assert "sub-words only; 500 were asked for" in said
+    files = ("--source", exchanged[0], "--target", exchanged[1], "--steps", "1", "--output")
+    _, _, said = run("train", "--from", "multi30k-en-fr", *files, tmp_path / "more")
+    assert "translates English into French, and the text is French and English" in said

@@ -251,7 +251,7 @@ def test_strange_files_are_named_and_nothing_is_run(
 def test_links_are_not_followed(group: Path) -> None:
     link_to_a_secret(hand_in(group / "mallory"))
     row = graded(group)["mallory"]
-    assert row.problem == "this folder holds no notebook and no my_transformer.py"
+    assert row.problem == "this folder holds no notebook, no my_transformer.py and no card.md"
 
 
 def test_hidden_files_of_a_zip_are_not_handed_in(tmp_path: Path) -> None:

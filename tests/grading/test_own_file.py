@@ -118,7 +118,10 @@ def test_what_is_no_such_file_or_hostile_becomes_a_row(group):
     victim = group / "victim.ipynb"
     hand_in(victim, "start_here")
     bad = {
-        "essay.py": ("print('hello')", "has no section for"),
+        "essay.py": (
+            "print('hello')",
+            "essay.py has no section for any part, so it is no my_transformer.py",
+        ),
         "cut.py": (template() + "def broken(", "does not run: SyntaxError"),
         "loops.py": (template() + "while True: pass", "does not end within 5 seconds"),
         "ends.py": (template() + "import os; os._exit(0)", "ends Python when it is imported"),

@@ -160,6 +160,12 @@ def test_a_cell_that_an_answer_needs_is_named_when_it_fails():
     assert handed_in.failures == ["cell 2: ZeroDivisionError: division by zero"]
 
 
+def test_a_cell_that_is_no_python_is_named_as_an_answer_may_be_in_it():
+    handed_in = submission(IMPORT, RIGHT.replace("return", "return )"), CHECK)
+    assert "NameError" in repr(judged(handed_in)["noam"])
+    assert handed_in.failures[0].startswith("cell 2: SyntaxError: unmatched ')', line ")
+
+
 def test_a_cell_that_does_not_end_stops_nothing_else():
     handed_in = submission(IMPORT, "while True: pass", RIGHT, CHECK)
     assert judged(handed_in, seconds=0.5)["noam"].passed

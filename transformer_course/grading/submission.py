@@ -25,7 +25,7 @@ from transformer_course.checker.feedback import Feedback
 from transformer_course.checker.report import missing
 from transformer_course.exercises import catalogues
 from transformer_course.grading import kernel
-from transformer_course.grading.capstone import Capstone, is_capstone
+from transformer_course.grading.capstone import CARD, Capstone, is_capstone
 from transformer_course.own import check, sections
 from transformer_course.own.answer import bound_names, global_names
 from transformer_course.own.file import FileError
@@ -120,7 +120,7 @@ class Submission(_OfExercises):
             If the file is empty, not a notebook, or not one of the course's lessons.
         """
         if path.is_dir():
-            raise SubmissionError(f"this folder holds no notebook and no {NAME}")
+            raise SubmissionError(f"this folder holds no notebook, no {NAME} and no {CARD}")
         try:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
@@ -179,8 +179,9 @@ class Submission(_OfExercises):
 
     def _note(self, cell: Cell, errors: Sequence[BaseException], needed: bool) -> None:
         for error in errors:
-            if needed or isinstance(error, ModuleNotFoundError):
-                self.failures.append(f"cell {cell.number}: {type(error).__name__}: {error}")
+            # A cell that is not Python may hold an answer.
+            if needed or isinstance(error, ModuleNotFoundError | SyntaxError):
+                self.failures.append(f"cell {cell.number}: {_in_words(error)}")
 
     def _needed(self) -> set[int]:
         """Return the places of all checks, and of cells that define what they use, and so on."""
@@ -230,7 +231,7 @@ class OwnFile(_OfExercises):
         try:
             module = check.load(self._path)
         except FileError as error:
-            raise SubmissionError(str(error)) from None
+            raise SubmissionError(str(error).replace(str(self._path), self._path.name)) from None
         for row in check.rows(self._path, module):
             if row.feedback is not None:
                 report(row.name, row.feedback)
@@ -249,6 +250,13 @@ def read(path: Path) -> Submission | OwnFile | Capstone:
         return Capstone(path)
     is_own = path.suffix.lower() == ".py" and path.is_file()
     return OwnFile(path) if is_own else Submission.read(path)
+
+
+def _in_words(error: BaseException) -> str:
+    """Return the kind and the words of an error; of one in the syntax the line in its cell."""
+    in_syntax = isinstance(error, SyntaxError) and error.lineno
+    words = f"{error.msg}, line {error.lineno}" if in_syntax else error
+    return f"{type(error).__name__}: {words}"
 
 
 def _lesson(cells: Sequence[Cell]) -> str:

@@ -42,8 +42,10 @@ def check_sections(text: str, path: Path) -> None:
     """Raise FileError if a text lacks the section of a part."""
     missing = [name for name in sections.parts() if name not in sections.sections(text)]
     if missing:
+        every = len(missing) == len(sections.parts())
+        names = "any part, so it is no my_transformer.py" if every else ", ".join(missing)
         raise FileError(
-            f"{path} has no section for {', '.join(missing)}: a section begins with a line such as "
+            f"{path} has no section for {names}: a section begins with a line such as "
             f"`# --- start_here: softmax (given) ---`"
         )
 

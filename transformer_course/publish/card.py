@@ -45,6 +45,8 @@ BLANKS = {
 FILL_IN = "[fill in"
 FEWEST_WORDS = 5
 """A blank with fewer words than this says nothing."""
+SMOOTHED = 1
+"""BLEU below which hardly anything but the smoothing of its counts is seen."""
 SUFFIX = ".md"
 OTHER_TEST = (
     "the runs were judged on different test splits or by different rules, so they cannot be "
@@ -248,6 +250,8 @@ def _compared(first: Sequence[Told], second: Sequence[Told]) -> Iterator[str]:
     bleus = [[told.bleu for told in side] for side in (first, second)]
     means = " or ".join(f"{fmean(side):.1f}" for side in bleus)
     yield f"Mean BLEU on test: {means}. Seeds move it by {' or '.join(map(_spread, bleus))}."
+    if max(map(fmean, bleus)) < SMOOTHED:
+        yield f"Below {SMOOTHED} BLEU a score comes from smoothing: what follows says nothing."
     found = compare_counts(*([told.look.table for told in side] for side in (first, second)))
     low, high = found["confidence_interval"]
     yield (

@@ -1,11 +1,11 @@
 """Each kind of strange line is found, and right ones are left alone."""
 
+import html
 import random
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-import ftfy
 import numpy as np
 import pytest
 
@@ -23,6 +23,7 @@ from transformer_course.translation.corpora.similarity import fit_of, moved_bloc
 from transformer_course.translation.corpora.toy_language import toy_corpus
 
 Lines = list[list[str]]
+RUNS = "He runs.", "Il court."
 ENTITIES = "letters written as in HTML, such as &eacute; or &#39;"
 
 
@@ -77,7 +78,7 @@ def test_strange_line_is_found(
     assert found(look(lines))[name] == [1001]
 
 
-def test_letters_as_in_html_are_no_numbers_and_ftfy_mends_them(
+def test_letters_as_in_html_are_no_numbers_and_python_mends_them(
     text: Lines, look: Callable[[Lines], Inspection]
 ) -> None:
     written = ["the cat&#39;s AT&T and R&D; eyes", "les yeux de l&apos;&eacute;t&eacute;&nbsp;!"]
@@ -85,9 +86,17 @@ def test_letters_as_in_html_are_no_numbers_and_ftfy_mends_them(
     findings = {each.name: each.lines for each in look(lines).findings}
     assert findings[ENTITIES] == [2001]
     assert 2001 not in findings.get("other numbers on the other side", [])
-    mended = [[ftfy.fix_text(line) for line in side] for side in lines]
+    mended = [[html.unescape(line) for line in side] for side in lines]
     assert ENTITIES not in found(look(mended))
     assert mended[1][2000] == "les yeux de l'été\u00a0!"
+
+
+def test_many_equal_pairs_bring_the_others_into_no_doubt(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    lines = [side[:400] + 400 * [line] for side, line in zip(text, RUNS, strict=True)]
+    findings = {each.name: each.lines for each in look(lines).findings}
+    assert len(findings.get("words that elsewhere do not go together", [])) < 20
 
 
 def test_repeated_pair_is_found(text: Lines, look: Callable[[Lines], Inspection]) -> None:

@@ -394,12 +394,12 @@ KINDS = (
     Kind(
         "letters in a wrong encoding",
         _broken,
-        "Ask for the file as UTF-8, or let ftfy mend them: `ftfy my.fr -o mended.fr`.",
+        "Ask for the file as UTF-8, or mend each of its lines in Python by `ftfy.fix_encoding`.",
     ),
     Kind(
         "letters written as in HTML, such as &eacute; or &#39;",
         _with_entities,
-        "Take out tags such as <b>, then let ftfy mend the letters: `ftfy my.fr -o mended.fr`.",
+        "Take out tags such as <b>, then mend each line in Python by `html.unescape`.",
     ),
     Kind(
         "another script than the rest of the file",

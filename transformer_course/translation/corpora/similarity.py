@@ -94,6 +94,7 @@ def fit_of(sources: Sequence[Words], targets: Sequence[Words]) -> Fit:
     if len(sources) < FEWEST or not (x.shape[1] and y.shape[1]):
         return Fit(fit, -1.0, moved)
     fold = torch.arange(len(sources)) % FOLDS
+    new = torch.tensor(_first_of_their_kind(sources, targets))  # equal pairs fit each other
     for number in range(FOLDS):
         others = (fold != number).nonzero()[:, 0]
         a, b = _projected(x, y, others[:: math.ceil(len(others) / MOST)])
@@ -103,12 +104,18 @@ def fit_of(sources: Sequence[Words], targets: Sequence[Words]) -> Fit:
             there = (fold == number) & known_a & known_b.roll(-by)
             rows = there.nonzero()[:, 0]
             found[rows.numpy()] = _cosines(a, rows, b, (rows + by) % len(b))
-        rows = ((fold == number) & known_a & known_b).nonzero()[:, 0]
+        rows = ((fold == number) & known_a & known_b & new).nonzero()[:, 0]
         by_chance += [_cosines(a, rows, b, rows.roll(shift)) for shift in SHIFTS]
     for by, found in moved.items():  # what was rolled round the ends
         found[: max(0, -by)] = found[len(found) - max(0, by) :] = np.nan
     chance = np.concatenate(by_chance)
     return Fit(fit, float(np.quantile(chance, CHANCE)) if len(chance) else -1.0, moved)
+
+
+def _first_of_their_kind(sources: Sequence[Words], targets: Sequence[Words]) -> list[bool]:
+    first: dict[tuple[tuple[str, ...], ...], int] = {}
+    pairs = zip(map(tuple, sources), map(tuple, targets), strict=True)
+    return [first.setdefault(pair, number) == number for number, pair in enumerate(pairs)]
 
 
 def moved_blocks(fit: Fit) -> list[Block]:

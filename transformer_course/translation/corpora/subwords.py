@@ -6,6 +6,7 @@ Kudo and Richardson (2018), "SentencePiece".
 
 import io
 import random
+import re
 from collections.abc import Iterable, Sequence
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
@@ -122,11 +123,14 @@ def learn_subwords(texts: Iterable[str], size: int) -> bytes:
     """
     try:
         return _train(texts, size)
-    except RuntimeError:  # it names a line of sentencepiece's own source
-        raise ValueError(
-            f"{size} sub-words cannot be learned from this text: it must not be blank, and each of "
-            f"its characters takes a sub-word, as do the {len(SPECIAL_TOKENS)} special tokens."
-        ) from None
+    except RuntimeError as error:  # it names a line of sentencepiece's own source
+        least = re.search(r" vs (\d+)", str(error))
+        why = (
+            f"its characters and the {len(SPECIAL_TOKENS)} special tokens alone are {least[1]}"
+            if least
+            else "there have to be words, and more sub-words than special tokens"
+        )
+        raise ValueError(f"{size} sub-words cannot be learned from this text: {why}.") from None
 
 
 def _train(texts: Iterable[str], size: int) -> bytes:

@@ -200,6 +200,12 @@ def corpus_of(folder: Path, run: Run) -> Corpus:
             f"the text of {folder} is not at {error.filename} any more: put it back there, or "
             f"correct its place in {folder / RUN_FILE}."
         ) from None
+    check_held_out(folder, corpus)
+    return corpus
+
+
+def check_held_out(folder: Path, corpus: Corpus) -> None:
+    """Raise ValueError if other sentences are held out than were from the run in a folder."""
     known = read_json(folder / RUN_FILE).get(HELD_OUT)
     if known and corpus.held_out != known:
         raise ValueError(
@@ -207,7 +213,6 @@ def corpus_of(folder: Path, run: Run) -> Corpus:
             f"the translator may have learned from these sentences. Put the old text back, or "
             f"train again."
         )
-    return corpus
 
 
 def steps_trained(folder: Path) -> int | None:
