@@ -2,8 +2,9 @@
 
     python -m benchmarks.recipes --data FOLDER                 all changes, 40 minutes each
     python -m benchmarks.recipes "10,000 merges" --seeds 0 1 2 --data FOLDER
+    python -m benchmarks.recipes "10,000 merges" --long --data FOLDER        100 minutes
 
-Lesson 9's short recipe, and the same with one thing changed, into what Wu et al. (2021) did, whose
+Lesson 9's short recipe, or its long one, and the same with one thing changed, into what Wu et al. (2021) did, whose
 translator is ahead, or beyond. The whole dev split judges, by loss and by beam search; nothing here
 looks at the test split. Runs that stand in ``results/recipes.json`` are not trained again, and one
 that was stopped goes on where it was.
@@ -29,7 +30,8 @@ from transformer_course.translation import RECIPES, SentencePair, evaluate
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.corpora.encoded import EncodedPair, EncodedText
 from transformer_course.translation.training.dev_split import DevSplit
-from transformer_course.translation.training.recipe import Settings
+from transformer_course.translation.training.recipe import Recipe, Settings
+from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.training.trainer import Trainer
 
@@ -129,6 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("changes", nargs="*", metavar="CHANGE", help="; ".join(CHANGES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--long", action="store_true", help="change the recipe of 20,000 steps")
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     parser.add_argument("--work", type=Path, default=Path(".make/recipes"))
     options = parser.parse_args()
@@ -137,9 +140,8 @@ def main() -> None:
             parser.error(f"no such change: {name!r}; there are: {'; '.join(CHANGES)}")
     for seed in options.seeds:
         for name in options.changes or CHANGES:
-            if any(
-                (name, seed) == (row["change"], row["seed"]) for row in recorded_runs("recipes")
-            ):
+            steps = _recipe(options).training.steps
+            if (steps, name, seed) in map(_which, recorded_runs("recipes")):
                 continue
             row = _trained(name, seed, options)
             print(row, flush=True)
@@ -148,18 +150,28 @@ def main() -> None:
             write_results("recipes", {"pair": PAIR, "beam": BEAM, "split": "dev", "runs": rows})
 
 
-def _place(row: dict[str, Any]) -> tuple[int, int]:
-    return [*CHANGES].index(row["change"]), row["seed"]
+def _recipe(options: argparse.Namespace) -> Recipe:
+    return LONG_RUN if options.long else RECIPES["multi30k"]
+
+
+def _which(row: dict[str, Any]) -> tuple[int, str, int]:
+    return row["steps"], row["change"], row["seed"]
+
+
+def _place(row: dict[str, Any]) -> tuple[int, int, int]:
+    steps, change, seed = _which(row)
+    return steps, [*CHANGES].index(change), seed
 
 
 def _trained(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train with one change; return what the dev split says."""
     change = CHANGES[name]
     how = {"training": {"seed": seed, "threads": 1}}
-    recipe = RECIPES["multi30k"].changed(change.settings).changed(how)
+    recipe = _recipe(options).changed(change.settings).changed(how)
     run = Run("multi30k", recipe, pair=PAIR, data=options.data)
     corpus = run.load_corpus()
-    folder = options.work / re.sub(r"\W+", "-", f"{name} {seed}")
+    length = " long" if options.long else ""
+    folder = options.work / re.sub(r"\W+", "-", f"{name} {seed}{length}")
     pairs = corpus.split("train")
     trainer = train_to_the_end(run, folder, corpus, lambda made: change.prepare(made, pairs))
     return {"change": name, "seed": seed} | _scores(trainer, corpus)

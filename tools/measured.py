@@ -10,7 +10,7 @@ from typing import Any
 from tools.sources import ROOT
 
 HEAD = ("what", "result", "command", "date")
-RECIPES_HEAD = ("recipe", "seeds", "loss on dev", "BLEU on dev")
+RECIPES_HEAD = ("recipe", "steps", "loss on dev", "BLEU on dev", "of each seed")
 # Published for a Transformer of this kind on this test split; lesson 9 has the source.
 PUBLISHED = {"en-de": 41.02}
 
@@ -28,15 +28,16 @@ def rows() -> list[tuple[str, str, str, str]]:
     ]
 
 
-def recipes() -> list[tuple[str, int, str, str]]:
-    """Return what single changes of lesson 9's short recipe gave, the mean of their seeds."""
+def recipes() -> list[tuple[str, str, str, str, str]]:
+    """Return what single changes of lesson 9's recipes gave, with the scores of their seeds."""
     table = []
-    for change, runs in groupby(
-        _read("benchmarks/results/recipes.json")["runs"], itemgetter("change")
+    for (steps, change), runs in groupby(
+        _read("benchmarks/results/recipes.json")["runs"], itemgetter("steps", "change")
     ):
         seeds = [*runs]
         loss, bleu = (fmean(run[name] for run in seeds) for name in ("dev_loss", "sacrebleu"))
-        table.append((change, len(seeds), f"{loss:.3f}", f"{bleu:.1f}"))
+        each = ", ".join(f"{run['sacrebleu']:.1f}" for run in seeds)
+        table.append((change, f"{steps:,}", f"{loss:.3f}", f"{bleu:.1f}", each))
     return table
 
 
