@@ -4,10 +4,10 @@
     python -m benchmarks.recipes "10,000 merges" --seeds 0 1 2 --data FOLDER
     python -m benchmarks.recipes "10,000 merges" --long --data FOLDER        100 minutes
 
-Lesson 9's short recipe, or its long one, and the same with one thing changed, into what Wu et al. (2021) did, whose
-translator is ahead, or beyond. The whole dev split judges, by loss and by beam search; nothing here
-looks at the test split. Runs that stand in ``results/recipes.json`` are not trained again, and one
-that was stopped goes on where it was.
+Lesson 9's short recipe, or its long one, and the same with one thing changed, into what Wu et al.
+(2021) did, whose translator is ahead, or beyond. The whole dev split judges, by loss and by beam
+search; nothing here looks at the test split. Runs that stand in ``results/recipes.json`` are not
+trained again, and one that was stopped goes on where it was.
 """
 
 import argparse
