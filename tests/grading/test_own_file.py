@@ -120,7 +120,7 @@ def test_what_is_no_such_file_or_hostile_becomes_a_row(group):
     bad = {
         "essay.py": (
             "print('hello')",
-            "essay.py has no section for any part, so it is no my_transformer.py",
+            "essay.py has no section for softmax, ",
         ),
         "cut.py": (template() + "def broken(", "does not run: SyntaxError"),
         "loops.py": (template() + "while True: pass", "does not end within 5 seconds"),

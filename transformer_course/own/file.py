@@ -16,6 +16,8 @@ from transformer_course.own.modules import module_of
 
 HISTORY = "my_transformer.history"
 LOCK_SECONDS = 10
+NAMED = 3
+"""Missing parts that a message names."""
 
 
 class FileError(ValueError):
@@ -42,8 +44,8 @@ def check_sections(text: str, path: Path) -> None:
     """Raise FileError if a text lacks the section of a part."""
     missing = [name for name in sections.parts() if name not in sections.sections(text)]
     if missing:
-        every = len(missing) == len(sections.parts())
-        names = "any part, so it is no my_transformer.py" if every else ", ".join(missing)
+        first, more = ", ".join(missing[:NAMED]), len(missing) - NAMED
+        names = f"{first} and {more} more" if more > 0 else first
         raise FileError(
             f"{path} has no section for {names}: a section begins with a line such as "
             f"`# --- start_here: softmax (given) ---`"
