@@ -9,7 +9,6 @@ set. More translators can be named, folders of runs.
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +24,11 @@ SHIPPED = ("multi30k-en-fr", "multi30k-en-de")
 
 def marked(folder: Path, other: Sequence[str], data: Path | None) -> dict[str, Any]:
     """Return the share of marks among sentences of another kind, and in the test split."""
-    run = replace(Run.read(folder), data=data)
+    run = Run.read(folder).with_data(data)
     corpus, translator = run.load_corpus(), Translator.load(folder)
     own = [pair.source for pair in corpus.split("test")]
-    doubt = doubt_in(folder)
+    if (doubt := doubt_in(folder)) is None:
+        raise ValueError(f"the training in {folder} has not ended, so no limit is known.")
     shares = {}
     for name, sentences in (("another kind", other), ("test split", own)):
         scored = translator.translate_with_scores(sentences)

@@ -515,7 +515,7 @@ def _summary(facts: dict[str, Any], corpus: "Corpus") -> str:
     pairs = facts["train_pairs"]
     left_out = "".join(f"; left out: {count:,} {why}" for why, count in facts["left_out"].items())
     return (
-        f"{pairs:,} sentence pair{'s'[: pairs != 1]}, held out {held_out}; "
+        f"{pairs:,} sentence pair{'' if pairs == 1 else 's'}, held out {held_out}; "
         f"{facts['parameters']:,} parameters, "
         f"{facts['precision']} on {facts['device']}, {facts['padding_waste']:.1%} of the positions "
         f"are padding{left_out}."

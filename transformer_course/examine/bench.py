@@ -296,7 +296,7 @@ class Bench:
     # The network's state
 
     def shake(self) -> None:
-        """Change all weights by a few hundredths of their own, so that none hides a fault.
+        """Change all weights by about a tenth of their own, so that none hides a fault.
 
         Gains of 1, with which norms begin, do: a second norm, over other axes than the one before
         it, changes nothing then. What is 0 stays 0, which may be right, or a fault itself.

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_course.examine import reference
-from transformer_course.examine.bench import Bench, NotExamined
+from transformer_course.examine.bench import Bench, NotExamined, in_a_line
 from transformer_course.examine.subject import Pair, Subject
 
 PAIRS = 12
@@ -214,7 +214,7 @@ def _teach(bench: Bench, record: Lesson, seconds: float) -> None:
     except NotExamined:
         raise
     except Exception as error:
-        record.error = f"{type(error).__name__}: {error}"
+        record.error = in_a_line(error)
 
 
 def _look(bench: Bench, record: Lesson, batch: Sequence[Tensor]) -> None:
@@ -292,7 +292,7 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
             return "it returns texts: let it return lists of ids"
         rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
     except Exception as error:
-        return f"it raises {type(error).__name__}: {error}"
+        return f"it raises {in_a_line(error)}"
     if not all(_are_ids(row) for row in rows):
         return "it returns no lists of ids"
     if len(rows) != len(sources):

@@ -126,7 +126,7 @@ class Capstone:
 
     def _seeds_fault(self) -> str:
         sizes = [len({told.seed for told in side}) for side in self._sides]
-        if len(sizes) != len("ab") or min(sizes) < SEEDS:
+        if len(sizes) != 2 or min(sizes) < SEEDS:
             found = ", ".join(map(str, sizes)) or "none"
             return f"two sides with {SEEDS} seeds each are wanted; seeds of each side: {found}."
         return ""

@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
@@ -40,9 +40,15 @@ from transformer_course.translation.evaluation.metrics import (
     paired_bootstrap,
     scores_with_intervals,
 )
-from transformer_course.translation.training.looks import TEST, note_look
+from transformer_course.translation.training.looks import TEST, note_look, search_in_words
 from transformer_course.translation.training.progress import verdict
-from transformer_course.translation.training.runs import RUN_FILE, Run, corpus_of, doubt_in
+from transformer_course.translation.training.runs import (
+    RUN_FILE,
+    Run,
+    corpus_of,
+    doubt_in,
+    steps_trained,
+)
 from transformer_course.translation.training.state import METRICS_FILE
 from transformer_course.translation.translator import MODEL_FILE, Translator
 
@@ -174,7 +180,8 @@ def write_report(
                 f"{other.folder} and {first.folder} have different test splits, so their scores "
                 f"cannot be compared: train both on the same files with the same --test."
             )
-    source, target = (language_name(t.language) for t in _sides(first.translator))
+    sides = first.translator.source, first.translator.target
+    source, target = (language_name(side.language) for side in sides)
     names = " and ".join(each.name for each in judged)
     write_document(path, f"{source} into {target}: {names}", _parts(judged))
     for each in judged:
@@ -188,13 +195,8 @@ def _names(folders: Sequence[Path]) -> list[str]:
 
 
 def _judged(name: str, folder: Path, beam: int, data: Path | None) -> Judged:
-    run = Run.read(folder)
-    run = replace(run, data=data) if data else run
+    run = Run.read(folder).with_data(data)
     return Judged(name, folder, run, corpus_of(folder, run), beam)
-
-
-def _sides(translator: Translator) -> tuple:
-    return translator.source, translator.target
 
 
 def _parts(judged: Sequence[Judged]) -> Iterator[str]:
@@ -219,7 +221,7 @@ def _training(judged: Sequence[Judged]) -> Iterator[str]:
             len(each.corpus.split("train")),
             len(each.pairs),
             sum(weight.numel() for weight in each.translator.model.parameters()),
-            each.stored.get("result", {}).get("step", "not ended"),
+            steps_trained(each.folder) or "not ended",
             each.run.recipe.training.seed,
             each.stored["date"],
             each.stored["machine"],
@@ -237,11 +239,10 @@ def _training(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _scores(judged: Sequence[Judged]) -> Iterator[str]:
     yield heading("How good it is")
-    search = "a greedy search" if judged[0].beam == 1 else f"a beam of {judged[0].beam}"
     yield paragraph(
-        f"On the test split, by {search}. BLEU and chrF go from 0 to 100, more is better; TER "
-        f"counts the edits for 100 words, less is better. Another choice of sentences would "
-        f"move a score by no more than the margin, in 95 of 100 cases."
+        f"On the test split, by {search_in_words(judged[0].beam)}. BLEU and chrF go from 0 to 100, "
+        f"more is better; TER counts the edits for 100 words, less is better. Another choice of "
+        f"sentences would move a score by no more than the margin, in 95 of 100 cases."
     )
     yield paragraph(RULE_OF_THUMB)
     rows = [

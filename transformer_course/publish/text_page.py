@@ -98,19 +98,16 @@ def _headline(finding: Finding, inspection: Inspection) -> str:
 def _outlook(inspection: Inspection) -> Iterator[str]:
     yield what_to_expect(inspection.pairs)
     if first := _first_to_mend(inspection):
-        yield f"What to mend first: {first.name} ({len(first.lines):,} lines). {first.change}"
+        number = len(first.lines)
+        lines = f"{number:,} line{'' if number == 1 else 's'}"
+        yield f"What to mend first: {first.name} ({lines}). {first.change}"
     elif any(finding.doubt for finding in inspection.findings):
         yield "Nothing has to be mended. Doubts are guesses: look at the first ten of each kind."
 
 
 def _first_to_mend(inspection: Inspection) -> Finding | None:
     """Return the first that is sure, and that a training does not leave out by itself."""
-    harmful = (
-        each
-        for each in inspection.findings
-        if not (each.doubt or each.change.startswith("Nothing"))
-    )
-    return next(harmful, None)
+    return next((e for e in inspection.findings if not (e.doubt or e.left_out)), None)
 
 
 def _parts(inspection: Inspection) -> Iterator[str]:

@@ -14,6 +14,7 @@ from transformer_course.translation.corpora.inspection import (
     DOUBTS,
     KINDS,
     LEFT_OUT,
+    LONG,
     Inspection,
     Side,
     inspect_text,
@@ -21,6 +22,7 @@ from transformer_course.translation.corpora.inspection import (
 )
 from transformer_course.translation.corpora.similarity import fit_of, moved_blocks, words_in
 from transformer_course.translation.corpora.toy_language import toy_corpus
+from transformer_course.translation.training.recipes import shipped_recipe
 
 Lines = list[list[str]]
 RUNS = "He runs.", "Il court."
@@ -109,6 +111,24 @@ def test_repeated_pair_is_found(text: Lines, look: Callable[[Lines], Inspection]
     assert finding.first == {4: 1, 2002: 102, 2003: 103, 2004: 104}
     assert finding.runs == [[2002, 2003, 2004], [4]]
     assert "lines 2,002 to 2,004 (as 102 to 104), 4 (as 1)\n" in summary(inspection)
+
+
+def test_what_training_leaves_out_is_not_to_be_mended(
+    text: Lines, look: Callable[[Lines], Inspection]
+) -> None:
+    long, many = "猫" * 3000, "a " * 150
+    lines = [[*text[0], "", long, many], [*text[1], "le chat", "le chat", "le chat"]]
+    inspection = look(lines)
+    left_out = {each.name: each.lines for each in inspection.findings if each.left_out}
+    assert left_out == {
+        "a side is blank": [2001],
+        "over 2,000 characters on a side": [2002],
+        "over 100 words on a side": [2003],
+    }
+    lines = [[*text[0], many], [*text[1], "le chat"]]
+    assert "What to mend first" not in summary(look(lines))
+    usual = [shipped_recipe(name).most_words for name in ("little", "tiny", "small", "base")]
+    assert {*usual} == {LONG}
 
 
 def test_what_to_mend_first_does_not_go_by_the_number_of_lines(

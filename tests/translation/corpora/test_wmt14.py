@@ -164,11 +164,12 @@ def test_dev_and_test_are_a_tenth_each(tmp_path: Path, size: int, held_out: int)
 
 
 def test_training_has_no_sentence_of_dev_or_test(tmp_path: Path) -> None:
-    english = [f"e{n % 20}" for n in range(100)]  # every sentence stands there five times
+    english = [f"e{n % 25}" for n in range(100)]  # every sentence stands there four times
     corpus = wmt14_corpus("en-fr", write_texts(tmp_path, english, ["f"] * 100), 100)
     sources = {name: {pair.source for pair in pairs} for name, pairs in corpus.splits.items()}
     assert sources["train"]
     assert not sources["train"] & (sources["dev"] | sources["test"])
+    assert not sources["dev"] & sources["test"]
     left_out = corpus.left_out["the source is in dev or test"]
     assert left_out + len(all_pairs(corpus)) == 100
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.examine.bench import EFFECT, Bench, NotExamined, place_of
+from transformer_course.examine.bench import EFFECT, Bench, NotExamined, in_a_line, place_of
 from transformer_course.examine.experiment import Outcome, experiment
 
 LONG = 60
@@ -148,9 +148,7 @@ def long_sentences(bench: Bench) -> Outcome:
     try:
         _, _, target_out = bench.collate([(source, target)])
     except Exception as error:
-        raise NotExamined(
-            f"a pair of {LONG} words raises {type(error).__name__}: {error}"
-        ) from None
+        raise NotExamined(f"a pair of {LONG} words raises {in_a_line(error)}") from None
     (row,) = _rows(bench, target_out)
     short_ends = [short[-1] for short in _rows(bench, bench.collated[2])]
     numbers = {"words": LONG, "length of target out": len(row), "last id": row[-1]}

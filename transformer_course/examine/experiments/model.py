@@ -7,7 +7,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_course.examine.bench import BATCH, EFFECT, SOURCE, TARGET, Bench, NotExamined
+from transformer_course.examine.bench import (
+    BATCH,
+    EFFECT,
+    SOURCE,
+    TARGET,
+    Bench,
+    NotExamined,
+    in_a_line,
+)
 from transformer_course.examine.experiment import Outcome, experiment
 
 
@@ -332,7 +340,7 @@ def one_word(bench: Bench) -> Outcome:
     try:
         said = bench.scores(bench.sources[:1, :1], bench.targets[:1, :1])
     except Exception as error:
-        return Outcome("no", {"it raises": f"{type(error).__name__}: {error}"})
+        return Outcome("no", {"it raises": in_a_line(error)})
     return Outcome(_if(said.isfinite().all(), "yes", "no"))
 
 
@@ -349,7 +357,7 @@ def length(bench: Bench) -> Outcome:
     try:
         bench.scores(source, target)
     except Exception as error:
-        return Outcome("no", {"it raises": f"{type(error).__name__}: {error}"})
+        return Outcome("no", {"it raises": in_a_line(error)})
     return Outcome("yes")
 
 
@@ -366,7 +374,7 @@ def empty_source(bench: Bench) -> Outcome:
     try:
         finite = bench.scores(sources, bench.targets).isfinite().flatten(1).all(dim=1)
     except Exception as error:
-        return Outcome("it raises an error", {"error": f"{type(error).__name__}: {error}"})
+        return Outcome("it raises an error", {"error": in_a_line(error)})
     if not finite[[0, 2]].all():
         return Outcome("in others")
     return Outcome(_if(finite[1], "nowhere", "in that sentence"))

@@ -27,7 +27,7 @@ from transformer_course.translation.corpora.similarity import (
     moved_blocks,
     words_in,
 )
-from transformer_course.translation.corpora.text_files import read_lines
+from transformer_course.translation.corpora.text_files import TOO_LONG, read_lines
 
 LONG = 100
 """Words of a side above which training leaves a pair out."""
@@ -105,6 +105,8 @@ class Finding:
         Their numbers, from 1; where one can be worse than another, the worst come first.
     doubt
         Whether it is a guess about each line, or sure.
+    left_out
+        Whether training leaves the lines out by itself.
     first
         For lines that repeat another one, the number of that one.
     """
@@ -113,6 +115,7 @@ class Finding:
     change: str
     lines: list[int]
     doubt: bool
+    left_out: bool = False
     first: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -183,7 +186,7 @@ def inspect_text(source: Path, target: Path) -> Inspection:
 
 def _of_a_kind(kind: "Kind", source: Side, target: Side) -> Finding:
     lines = [number + 1 for number in kind.find(source, target)]
-    return Finding(kind.name, kind.change, lines, doubt=kind in DOUBTS)
+    return Finding(kind.name, kind.change, lines, kind in DOUBTS, kind in LEFT_OUT)
 
 
 def _other_language(side: Side) -> Finding | None:
@@ -306,6 +309,10 @@ def _too_long(source: Side, target: Side) -> list[int]:
     return _where(source, target, lambda s, t: max(len(s.split()), len(t.split())) > LONG)
 
 
+def _too_many_characters(source: Side, target: Side) -> list[int]:
+    return _where(source, target, lambda s, t: max(len(s), len(t)) > TOO_LONG)
+
+
 def _other_numbers(source: Side, target: Side) -> list[int]:
     """Find lines with other digits, the surest first.
 
@@ -417,6 +424,11 @@ LEFT_OUT = (
     Kind(
         f"over {LONG} words on a side",
         _too_long,
+        "Training leaves them out. If they are many, put one sentence on each line.",
+    ),
+    Kind(
+        f"over {TOO_LONG:,} characters on a side",
+        _too_many_characters,
         "Training leaves them out. If they are many, put one sentence on each line.",
     ),
 )

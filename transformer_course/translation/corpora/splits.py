@@ -11,7 +11,10 @@ REPEATED = "the source is in dev or test"
 
 
 def complete(
-    pairs: Sequence[SentencePair], given: Mapping[str, list[SentencePair]], seed: int = 0
+    pairs: Sequence[SentencePair],
+    given: Mapping[str, list[SentencePair]],
+    seed: int = 0,
+    size: int | None = None,
 ) -> tuple[Splits, int]:
     """Hold out of a text what is not given of dev and test; leave the rest for training.
 
@@ -26,6 +29,8 @@ def complete(
         ``dev`` or ``test``, or both, where they are known.
     seed
         Determines the draws, and the order of the training pairs.
+    size
+        Pairs of each split that is held out; by default as :func:`held_out` says.
 
     Returns
     -------
@@ -44,7 +49,7 @@ def complete(
     taken = {pair.source for split in given.values() for pair in split}
     for name in HELD_OUT:
         if name not in given:
-            drawn = _draw(shuffled, held_out(len(pairs)), taken)
+            drawn = _draw(shuffled, size or held_out(len(pairs)), taken)
             splits[name] = list(drawn.values())
             taken |= drawn.keys()
     splits["train"] = [pair for pair in shuffled if pair.source not in taken]

@@ -22,7 +22,7 @@ from transformer_course.translation.corpora.corpus import (
     languages_of_pair,
 )
 from transformer_course.translation.corpora.downloads import data_folder, download, find_file
-from transformer_course.translation.corpora.splits import REPEATED
+from transformer_course.translation.corpora.splits import REPEATED, complete
 from transformer_course.translation.corpora.text_files import (
     BLANK,
     PairStream,
@@ -33,6 +33,7 @@ from transformer_course.translation.corpora.text_files import (
 Item = TypeVar("Item")
 
 PAIRS = ("en-fr", "fr-en")
+MOST_HELD_OUT = 500
 TEXT = "europarl-v7.fr-en"
 ARCHIVE = "training-parallel-europarl-v7.tgz"  # 657,632,379 bytes, all languages of Europarl
 MIRRORS = ("https://www.statmt.org/wmt13", "http://www.statmt.org/wmt13")
@@ -46,8 +47,9 @@ def wmt14_corpus(
 ) -> Corpus:
     """Take sentence pairs of Europarl, one line at a time; download the archive if need be.
 
-    A tenth of the pairs, but 500 at most, is the dev split, as many the test split. Training pairs
-    whose source sentence is there too ("The debate is closed.") are left out and counted.
+    A tenth of the pairs, but 500 at most, is the dev split, as many the test split, all of different
+    source sentences. Other pairs with one of these ("The debate is closed.") are left out and
+    counted.
 
     Parameters
     ----------
@@ -79,7 +81,8 @@ def wmt14_corpus(
     else:
         chosen, blank = reservoir_sample(stream, pairs, seed), stream.blank
     _check_enough(len(chosen))
-    splits, repeated = _split(chosen, seed or 0)
+    held_out = max(1, min(MOST_HELD_OUT, len(chosen) // 10))
+    splits, repeated = complete(chosen, {}, seed or 0, held_out)
     left_out = {
         BLANK: blank,
         "asked for, but the text has no more": pairs - len(chosen),
@@ -117,17 +120,6 @@ def _first(stream: PairStream, size: int) -> tuple[list[SentencePair], int]:
     # follows it.
     deque(pairs, maxlen=0)
     return first, blank
-
-
-def _split(pairs: list[SentencePair], seed: int) -> tuple[dict[str, list[SentencePair]], int]:
-    """Return the three splits and how many training pairs were left out."""
-    random.Random(seed).shuffle(pairs)
-    size = max(1, min(500, len(pairs) // 10))
-    dev, test, rest = pairs[:size], pairs[size : 2 * size], pairs[2 * size :]
-    seen = {pair.source for pair in dev + test}
-    train = [pair for pair in rest if pair.source not in seen]
-    splits = {"train": train, "dev": dev, "test": test}
-    return splits, len(rest) - len(train)
 
 
 def _open(folder: Path, languages: tuple[str, str]) -> PairStream:

@@ -72,6 +72,13 @@ def bleu_metric(language: str, **options: Any) -> BLEU:
     return BLEU(tokenize="char", **options)
 
 
+def bleu_signature(language: str) -> str:
+    """Return how :func:`bleu` makes its figure, with one reference for each sentence."""
+    metric = bleu_metric(language)
+    metric.corpus_score(["-"], [["-"]])  # before it no number of references is known
+    return str(metric.get_signature())
+
+
 def bleu_tokenized_lowercase(
     translations: Sequence[str], references: Sequence[str], language: str
 ) -> float:
@@ -142,11 +149,9 @@ def scores(translations: Sequence[str], references: Sequence[str], language: str
     ValueError
         If there are no translations or the numbers differ.
     """
-    check_equal_numbers(translations, references)
-    metric = bleu_metric(language)
     return {
-        "sacrebleu": metric.corpus_score(list(translations), [list(references)]).score,
-        "signature": str(metric.get_signature()),
+        "sacrebleu": bleu(translations, references, language),
+        "signature": bleu_signature(language),
         "bleu_tokenized_lowercase": bleu_tokenized_lowercase(translations, references, language),
         "chrf": sacrebleu.corpus_chrf(list(translations), [list(references)]).score,
         "sentences": len(translations),

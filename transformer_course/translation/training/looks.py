@@ -22,7 +22,7 @@ from transformer_course.translation.checkpoints import CheckpointError, read_jso
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.evaluation.metrics import (
     bleu_of_counts,
-    scores,
+    bleu_signature,
     sentence_counts,
 )
 from transformer_course.translation.training.runs import RUN_FILE
@@ -95,7 +95,7 @@ def note_look(
         beam=beam,
         languages=[translator.source.language, language],
         test=fingerprint(pairs),
-        signature=scores(translations, references, language)["signature"],
+        signature=bleu_signature(language),
         counts=sentence_counts(translations, references, language).tolist(),
     )
     if folder.resolve().parent != SHIPPED.resolve():
@@ -198,7 +198,12 @@ class Measured:
     @property
     def search(self) -> str:
         """What found the translations, in words."""
-        return "a greedy search" if self.beam == 1 else f"a beam of {self.beam}"
+        return search_in_words(self.beam)
+
+
+def search_in_words(beam: int) -> str:
+    """Return what finds translations with a beam of this width."""
+    return "a greedy search" if beam == 1 else f"a beam of {beam}"
 
 
 def measured_in(folder: Path) -> Measured | None:
@@ -228,7 +233,7 @@ def measured_in(folder: Path) -> Measured | None:
 def _check(look: Look) -> None:
     """Raise ValueError if a look, which anybody may have written, is not what it should be."""
     texts = [look.at, look.by, look.test, look.signature, *look.languages]
-    if not all(isinstance(text, str) for text in texts) or len(look.languages) != len("st"):
+    if not all(isinstance(text, str) for text in texts) or len(look.languages) != 2:
         raise ValueError("a text is missing")
     if datetime.fromisoformat(look.at).utcoffset() != timedelta():
         raise ValueError("a time is not in UTC")
@@ -236,4 +241,4 @@ def _check(look: Look) -> None:
     if not rows or any(len(row) != NUMBERS for row in rows):
         raise ValueError(f"each sentence needs {NUMBERS} counts")
     if not all(type(number) is int and 0 <= number < MOST for row in rows for number in row):
-        raise ValueError("a count is no whole number")
+        raise ValueError(f"a count is no whole number below {MOST:,}")

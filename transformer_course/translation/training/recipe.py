@@ -44,7 +44,7 @@ class Recipe:
     Raises
     ------
     ValueError
-        If one of the last is no whole number of at least 1.
+        If a number of the last three is no whole one of at least 1.
     """
 
     training: TrainingSettings
@@ -55,6 +55,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_whole("min_frequency", self.min_frequency)
+        if isinstance(self.subwords, int):
+            check_whole("subwords", self.subwords)
         if self.most_words is not None:
             check_whole("most_words", self.most_words)
 

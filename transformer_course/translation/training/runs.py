@@ -93,6 +93,10 @@ class Run:
         values = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in values.items() if value is not None}
 
+    def with_data(self, folder: Path | None) -> "Run":
+        """Return the run with another folder for the data, if one is given."""
+        return replace(self, data=folder) if folder else self
+
     def is_on_the_text_of(self, other: "Run") -> bool:
         """Whether both name the same text, from wherever its files are named."""
         return self._text_as_written() == other._text_as_written()
