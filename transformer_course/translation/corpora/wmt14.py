@@ -47,8 +47,8 @@ def wmt14_corpus(
 ) -> Corpus:
     """Take sentence pairs of Europarl, one line at a time; download the archive if need be.
 
-    A tenth of the pairs, but 500 at most, is the dev split, as many the test split, all of different
-    source sentences. Other pairs with one of these ("The debate is closed.") are left out and
+    A tenth of the pairs, but 500 at most, is the dev split, as many the test split, each of another
+    source sentence. Other pairs with one of these ("The debate is closed.") are left out and
     counted.
 
     Parameters
