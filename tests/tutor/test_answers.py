@@ -133,10 +133,10 @@ def test_the_stars_above_count_before_those_below_and_what_fails_binds_nothing()
         "from nowhere_to_be_found import *",
         "from . import *",
         "try:\n    from math import *\nexcept ImportError:\n    pass",
-        "def answer(): return sqrt(4), display",
+        "def answer(): return sqrt(4), nowhere_to_be_found",
         "from torch import *",
     )
-    with pytest.raises(NameError, match="display"):
+    with pytest.raises(NameError, match="nowhere_to_be_found"):
         answer()
     assert answer.__globals__["sqrt"] is math.sqrt
 
