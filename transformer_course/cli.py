@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from transformer_course.translation.training.runs import Run
     from transformer_course.translation.training.trainer import MakeLoss, Row, Trainer
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 # What a user can mend: shown as one sentence, exit status 2. Anything else is our own defect.
 USER_ERRORS = (ValueError, OSError, FloatingPointError)
 FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
@@ -134,200 +136,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    lab = commands.add_parser("lab", help="open the lessons in JupyterLab, to work in them")
-    lab.set_defaults(command=_lab)
-    lab.add_argument("folder", nargs="?", type=Path, help=f"where to work; {DEFAULT} if not given")
-    lab.epilog = "Arguments after -- are passed on to JupyterLab, such as -- --no-browser."
-
-    train = commands.add_parser("train", help="train a translator")
-    train.set_defaults(command=_train, begun=False)
-    train.add_argument("--corpus", help="toy, files, multi30k or wmt14; toy if not given")
-    train.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
-    train.add_argument("--target", type=Path, help="its translation, line by line (files)")
-    for split, use in (("dev", "to choose on"), ("test", "to judge on")):
-        train.add_argument(
-            f"--{split}",
-            nargs=2,
-            type=Path,
-            metavar=("SOURCE", "TARGET"),
-            help=f"two files {use}; else held out of the text (files)",
-        )
-    train.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
-    train.add_argument("--data", type=Path, help="folder with the corpus (multi30k, wmt14)")
-    train.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
-    train.add_argument("--sample", type=int, help="seed to draw at random; else the first (wmt14)")
-    train.add_argument("--output", type=Path, required=True, help="a new folder for the result")
-    train.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
-    train.add_argument("--resume", action="store_true", help="go on with the run in --output")
-    train.add_argument(
-        "--from",
-        dest="start",
-        type=_checkpoint,
-        metavar="RUN",
-        help="go on with the weights of another run, or of a translator that ships: toy, "
-        "multi30k-en-fr, multi30k-en-de; on its text if no other is given",
-    )
-    train.add_argument(
-        "--settings",
-        type=Path,
-        help="a file as the command settings prints it, or the name of settings that ship",
-    )
-    train.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a single setting, such as training.learning_rate=0.001; can be given several times",
-    )
-    length = train.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=int, help="updates of the weights")
-    length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
-    train.add_argument("--seed", type=int, help="the same seed gives the same run")
-    train.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
-    train.add_argument(
-        "--plot", action="store_true", help=f"also draw losses and BLEU, in {CURVES} of --output"
-    )
-
-    settings = commands.add_parser("settings", help="print all that can be chosen for a training")
-    settings.set_defaults(command=_settings)
-    settings.add_argument(
-        "name",
-        nargs="?",
-        default="tiny",
-        help="tiny if not given; little; small; base, the paper's; or that of a corpus, such as "
-        "multi30k",
-    )
-
-    text = commands.add_parser("text", help="say what is in two files before you train on them")
-    text.set_defaults(command=_text)
-    text.add_argument("source", type=Path, help="source text, one sentence a line, such as my.en")
-    text.add_argument("target", type=Path, help="its translation, line by line, such as my.fr")
-    text.add_argument("--output", type=Path, help="an .html file; one already there is replaced")
-
-    check = commands.add_parser(
-        "check",
-        help="check all parts in a my_transformer.py, or one answer",
-        description="Without --exercise, check all parts in a my_transformer.py.",
-        epilog="Exit status: 0 right, 1 not right yet, 2 could not be judged. With --json the last "
-        "is said in JSON too. The book's page for assistants lists the keys.",
-    )
-    check.set_defaults(command=_check)
-    check.add_argument(
-        "file",
-        type=Path,
-        help="my_transformer.py; with --exercise any .py file, a notebook, or - for standard input",
-    )
-    check.add_argument(
-        "--exercise",
-        metavar="NAME",
-        help="judge this answer alone, such as causal_mask, and note the try; a hint more is open "
-        "after each different one",
-    )
-    check.add_argument(
-        "--json",
-        action="store_true",
-        help="with --exercise: print verdict, mistakes, evidence and what is open as JSON",
-    )
-
-    progress = commands.add_parser("progress", help="say which exercises are solved, what is next")
-    progress.set_defaults(command=_progress)
-    progress.add_argument("--json", action="store_true", help="print it as JSON")
-
-    examine = commands.add_parser("examine", help="say what is wrong with any Transformer")
-    examine.set_defaults(command=_examine)
-    examine.add_argument(
-        "place",
-        metavar="FILE.py[:NAME]",
-        help="NAME is a Subject or a function that makes one; `subject` if not given. A "
-        "my_transformer.py needs none",
-    )
-    examine.add_argument("--json", action="store_true", help="print all that was found as JSON")
-    examine.add_argument("--seconds", type=float, default=60.0, help="how long it may take (60)")
-
-    export = commands.add_parser("export", help="write a my_transformer.py that needs only torch")
-    export.set_defaults(command=_export)
-    export.add_argument("file", type=Path, help="where to write it")
-    export.add_argument(
-        "--model", type=Path, default=Path(NAME), help=f"yours; {NAME} if not given"
-    )
-
-    score = commands.add_parser(
-        "evaluate", help="score a translator; prints JSON, and keeps what the test split gave"
-    )
-    score.set_defaults(command=_evaluate)
-    _add_checkpoint(score)
-    score.add_argument("--split", help="split of the corpus it was trained on; test if not given")
-    score.add_argument("--source", type=Path, help="source text, instead of --split")
-    score.add_argument("--reference", type=Path, help="its translation, line by line")
-    score.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
-    _add_beam(score)
-
-    translate = commands.add_parser("translate", help="translate sentences")
-    translate.set_defaults(command=_translate)
-    _add_checkpoint(translate)
-    _add_beam(translate)
-    translate.add_argument(
-        "--scores",
-        action="store_true",
-        help="also print how sure the model is (0 is certain), and mark what it is not sure of",
-    )
-    translate.add_argument("sentences", nargs="*", help="without any, lines of standard input")
-
-    publish = commands.add_parser("publish", help="make a web page that translates")
-    publish.set_defaults(command=_publish)
-    _add_checkpoint(publish)
-    publish.add_argument("page", type=Path, help="an .html file; one already there is replaced")
-
-    report = commands.add_parser("report", help="make a page on how good one or several runs are")
-    report.set_defaults(command=_report)
-    report.add_argument(
-        "runs",
-        nargs="+",
-        metavar="RUN",
-        type=_checkpoint,
-        help="folders that train wrote, the first in detail",
-    )
-    report.add_argument("page", type=Path, help="an .html file; one already there is replaced")
-    report.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
-    _add_beam(report)
-
-    card = commands.add_parser("card", help="begin the card of a translator and of a question")
-    card.set_defaults(command=_card)
-    card.add_argument("card", type=Path, help="a new Markdown file, such as card.md")
-    card.add_argument(
-        "runs", nargs="+", metavar="RUN", type=Path, help="runs of one side, each with another seed"
-    )
-    card.add_argument(
-        "--beside", nargs="+", metavar="RUN", type=Path, required=True, help="those of the other"
-    )
-
-    grading = commands.add_parser(
-        "grade",
-        help="grade a folder of notebooks, my_transformer.py, or capstones",
-        epilog="A submission is a program, and grading runs it. The limits are for accidents: "
-        "if you do not trust the class, grade in a container. The book's page for teachers has the "
-        "command.",
-    )
-    grading.set_defaults(command=_grade)
-    grading.add_argument("folder", type=Path, help="the files, or one folder per learner")
-    grading.add_argument("--csv", type=Path, help="also write a table, one line per file")
-    grading.add_argument(
-        "--json",
-        type=Path,
-        help="also write all that is known, a line for each file as soon as it is graded",
-    )
-    grading.add_argument(
-        "--resume", action="store_true", help="grade only what the --json file lacks"
-    )
-    grading.add_argument("--seconds", type=float, default=120.0, help="time limit for a file (120)")
-    grading.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")
-    grading.add_argument(
-        "--processes", type=int, default=os.cpu_count(), help="how many at a time (processors)"
-    )
-
-    doctor = commands.add_parser("doctor", help="examine this machine and the installation")
-    doctor.set_defaults(command=_doctor)
+    for add in (
+        _add_lab,
+        _add_train,
+        _add_settings,
+        _add_text,
+        _add_check,
+        _add_progress,
+        _add_examine,
+        _add_export,
+        _add_evaluate,
+        _add_translate,
+        _add_publish,
+        _add_report,
+        _add_card,
+        _add_grade,
+        _add_doctor,
+    ):
+        add(commands)
     return parser
 
 
@@ -351,8 +177,70 @@ def _add_beam(command: argparse.ArgumentParser) -> None:
     command.add_argument("--beam", type=int, default=1, help="hypotheses kept; 1 is greedy")
 
 
+def _add_lab(commands: "Commands") -> None:
+    command = commands.add_parser("lab", help="open the lessons in JupyterLab, to work in them")
+    command.set_defaults(command=_lab)
+    command.add_argument(
+        "folder", nargs="?", type=Path, help=f"where to work; {DEFAULT} if not given"
+    )
+    command.epilog = "Arguments after -- are passed on to JupyterLab, such as -- --no-browser."
+
+
 def _lab(options: argparse.Namespace) -> None:
     open_lab(options.folder, options.behind)
+
+
+def _add_train(commands: "Commands") -> None:
+    command = commands.add_parser("train", help="train a translator")
+    command.set_defaults(command=_train, begun=False)
+    command.add_argument("--corpus", help="toy, files, multi30k or wmt14; toy if not given")
+    command.add_argument("--source", type=Path, help="source text, one sentence a line (files)")
+    command.add_argument("--target", type=Path, help="its translation, line by line (files)")
+    for split, use in (("dev", "to choose on"), ("test", "to judge on")):
+        command.add_argument(
+            f"--{split}",
+            nargs=2,
+            type=Path,
+            metavar=("SOURCE", "TARGET"),
+            help=f"two files {use}; else held out of the text (files)",
+        )
+    command.add_argument("--pair", help="languages, such as en-fr (multi30k, wmt14)")
+    command.add_argument("--data", type=Path, help="folder with the corpus (multi30k, wmt14)")
+    command.add_argument("--pairs", type=int, help="how many sentence pairs to take (wmt14)")
+    command.add_argument(
+        "--sample", type=int, help="seed to draw at random; else the first (wmt14)"
+    )
+    command.add_argument("--output", type=Path, required=True, help="a new folder for the result")
+    command.add_argument("--model", type=Path, help="my_transformer.py, to train the model in it")
+    command.add_argument("--resume", action="store_true", help="go on with the run in --output")
+    command.add_argument(
+        "--from",
+        dest="start",
+        type=_checkpoint,
+        metavar="RUN",
+        help="go on with the weights of another run, or of a translator that ships: toy, "
+        "multi30k-en-fr, multi30k-en-de; on its text if no other is given",
+    )
+    command.add_argument(
+        "--settings",
+        type=Path,
+        help="a file as the command settings prints it, or the name of settings that ship",
+    )
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a single setting, such as training.learning_rate=0.001; can be given several times",
+    )
+    length = command.add_mutually_exclusive_group()
+    length.add_argument("--steps", type=int, help="updates of the weights")
+    length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
+    command.add_argument("--seed", type=int, help="the same seed gives the same run")
+    command.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
+    command.add_argument(
+        "--plot", action="store_true", help=f"also draw losses and BLEU, in {CURVES} of --output"
+    )
 
 
 def _train(options: argparse.Namespace) -> int:
@@ -576,10 +464,32 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     return Run(corpus, **text, **new)
 
 
+def _add_settings(commands: "Commands") -> None:
+    command = commands.add_parser("settings", help="print all that can be chosen for a training")
+    command.set_defaults(command=_settings)
+    command.add_argument(
+        "name",
+        nargs="?",
+        default="tiny",
+        help="tiny if not given; little; small; base, the paper's; or that of a corpus, such as "
+        "multi30k",
+    )
+
+
 def _settings(options: argparse.Namespace) -> None:
     from transformer_course.translation.training.recipes import meanings, shipped_recipe
 
     print(shipped_recipe(options.name).in_words(meanings()))
+
+
+def _add_text(commands: "Commands") -> None:
+    command = commands.add_parser("text", help="say what is in two files before you train on them")
+    command.set_defaults(command=_text)
+    command.add_argument(
+        "source", type=Path, help="source text, one sentence a line, such as my.en"
+    )
+    command.add_argument("target", type=Path, help="its translation, line by line, such as my.fr")
+    command.add_argument("--output", type=Path, help="an .html file; one already there is replaced")
 
 
 def _text(options: argparse.Namespace) -> None:
@@ -592,6 +502,33 @@ def _text(options: argparse.Namespace) -> None:
     print(text_page.summary(inspection))
     if options.output:
         text_page.write_text_page(inspection, options.output)
+
+
+def _add_check(commands: "Commands") -> None:
+    command = commands.add_parser(
+        "check",
+        help="check all parts in a my_transformer.py, or one answer",
+        description="Without --exercise, check all parts in a my_transformer.py.",
+        epilog="Exit status: 0 right, 1 not right yet, 2 could not be judged. With --json the last "
+        "is said in JSON too. The book's page for assistants lists the keys.",
+    )
+    command.set_defaults(command=_check)
+    command.add_argument(
+        "file",
+        type=Path,
+        help="my_transformer.py; with --exercise any .py file, a notebook, or - for standard input",
+    )
+    command.add_argument(
+        "--exercise",
+        metavar="NAME",
+        help="judge this answer alone, such as causal_mask, and note the try; a hint more is open "
+        "after each different one",
+    )
+    command.add_argument(
+        "--json",
+        action="store_true",
+        help="with --exercise: print verdict, mistakes, evidence and what is open as JSON",
+    )
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -627,11 +564,30 @@ def _check_one(options: argparse.Namespace) -> int:
     return command.STATUS[said["verdict"]]
 
 
+def _add_progress(commands: "Commands") -> None:
+    command = commands.add_parser("progress", help="say which exercises are solved, what is next")
+    command.set_defaults(command=_progress)
+    command.add_argument("--json", action="store_true", help="print it as JSON")
+
+
 def _progress(options: argparse.Namespace) -> None:
     from transformer_course.tutor import command
 
     far = command.how_far()
     print(command.to_json(far) if options.json else command.progress_in_words(far))
+
+
+def _add_examine(commands: "Commands") -> None:
+    command = commands.add_parser("examine", help="say what is wrong with any Transformer")
+    command.set_defaults(command=_examine)
+    command.add_argument(
+        "place",
+        metavar="FILE.py[:NAME]",
+        help="NAME is a Subject or a function that makes one; `subject` if not given. A "
+        "my_transformer.py needs none",
+    )
+    command.add_argument("--json", action="store_true", help="print all that was found as JSON")
+    command.add_argument("--seconds", type=float, default=60.0, help="how long it may take (60)")
 
 
 def _examine(options: argparse.Namespace) -> int:
@@ -654,6 +610,15 @@ def _examine(options: argparse.Namespace) -> int:
     return {"Healthy": 0, "Faulty": 1, "Incomplete": 2}[found.verdict]
 
 
+def _add_export(commands: "Commands") -> None:
+    command = commands.add_parser("export", help="write a my_transformer.py that needs only torch")
+    command.set_defaults(command=_export)
+    command.add_argument("file", type=Path, help="where to write it")
+    command.add_argument(
+        "--model", type=Path, default=Path(NAME), help=f"yours; {NAME} if not given"
+    )
+
+
 def _export(options: argparse.Namespace) -> None:
     from transformer_course.own.export import exported
     from transformer_course.own.file import check_sections, read
@@ -665,6 +630,19 @@ def _export(options: argparse.Namespace) -> None:
     write_text(options.file, exported(text))
     file = shlex.quote(str(options.file))
     print(f"{options.file}: needs only torch; python {file} SOURCE TARGET trains it.")
+
+
+def _add_evaluate(commands: "Commands") -> None:
+    command = commands.add_parser(
+        "evaluate", help="score a translator; prints JSON, and keeps what the test split gave"
+    )
+    command.set_defaults(command=_evaluate)
+    _add_checkpoint(command)
+    command.add_argument("--split", help="split of the corpus it was trained on; test if not given")
+    command.add_argument("--source", type=Path, help="source text, instead of --split")
+    command.add_argument("--reference", type=Path, help="its translation, line by line")
+    command.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
+    _add_beam(command)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -693,6 +671,19 @@ def _evaluate(options: argparse.Namespace) -> None:
     print(json.dumps(scores, ensure_ascii=False, indent=1))
     if not options.source and split == TEST:
         note_look(options.checkpoint, "evaluate", options.beam, translator, pairs, said)
+
+
+def _add_translate(commands: "Commands") -> None:
+    command = commands.add_parser("translate", help="translate sentences")
+    command.set_defaults(command=_translate)
+    _add_checkpoint(command)
+    _add_beam(command)
+    command.add_argument(
+        "--scores",
+        action="store_true",
+        help="also print how sure the model is (0 is certain), and mark what it is not sure of",
+    )
+    command.add_argument("sentences", nargs="*", help="without any, lines of standard input")
 
 
 def _translate(options: argparse.Namespace) -> int:
@@ -741,6 +732,13 @@ def _with_score(translation: str, score: float, doubt: float | None) -> str:
     return f"{translation}\t{score:.2f}{mark}"
 
 
+def _add_publish(commands: "Commands") -> None:
+    command = commands.add_parser("publish", help="make a web page that translates")
+    command.set_defaults(command=_publish)
+    _add_checkpoint(command)
+    command.add_argument("page", type=Path, help="an .html file; one already there is replaced")
+
+
 def _publish(options: argparse.Namespace) -> None:
     # Here, because pictures take a second to import.
     from transformer_course import publish
@@ -749,11 +747,38 @@ def _publish(options: argparse.Namespace) -> None:
     _say_written(options.page)
 
 
+def _add_report(commands: "Commands") -> None:
+    command = commands.add_parser("report", help="make a page on how good one or several runs are")
+    command.set_defaults(command=_report)
+    command.add_argument(
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        type=_checkpoint,
+        help="folders that train wrote, the first in detail",
+    )
+    command.add_argument("page", type=Path, help="an .html file; one already there is replaced")
+    command.add_argument("--data", type=Path, help="folder with the corpus, if it has moved")
+    _add_beam(command)
+
+
 def _report(options: argparse.Namespace) -> None:
     from transformer_course.publish.report_page import write_report
 
     write_report(options.runs, options.page, options.beam, options.data)
     _say_written(options.page)
+
+
+def _add_card(commands: "Commands") -> None:
+    command = commands.add_parser("card", help="begin the card of a translator and of a question")
+    command.set_defaults(command=_card)
+    command.add_argument("card", type=Path, help="a new Markdown file, such as card.md")
+    command.add_argument(
+        "runs", nargs="+", metavar="RUN", type=Path, help="runs of one side, each with another seed"
+    )
+    command.add_argument(
+        "--beside", nargs="+", metavar="RUN", type=Path, required=True, help="those of the other"
+    )
 
 
 def _card(options: argparse.Namespace) -> None:
@@ -768,6 +793,32 @@ def _say_written(page: Path) -> None:
     print(f"{page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
 
 
+def _add_grade(commands: "Commands") -> None:
+    command = commands.add_parser(
+        "grade",
+        help="grade a folder of notebooks, my_transformer.py, or capstones",
+        epilog="A submission is a program, and grading runs it. The limits are for accidents: "
+        "if you do not trust the class, grade in a container. The book's page for teachers has the "
+        "command.",
+    )
+    command.set_defaults(command=_grade)
+    command.add_argument("folder", type=Path, help="the files, or one folder per learner")
+    command.add_argument("--csv", type=Path, help="also write a table, one line per file")
+    command.add_argument(
+        "--json",
+        type=Path,
+        help="also write all that is known, a line for each file as soon as it is graded",
+    )
+    command.add_argument(
+        "--resume", action="store_true", help="grade only what the --json file lacks"
+    )
+    command.add_argument("--seconds", type=float, default=120.0, help="time limit for a file (120)")
+    command.add_argument("--memory", type=float, default=4.0, help="memory limit in GiB (4)")
+    command.add_argument(
+        "--processes", type=int, default=os.cpu_count(), help="how many at a time (processors)"
+    )
+
+
 def _grade(options: argparse.Namespace) -> None:
     from transformer_course.grading import Limits, grade_folder
 
@@ -779,6 +830,11 @@ def _grade(options: argparse.Namespace) -> None:
         lines=options.json,
         resume=options.resume,
     )
+
+
+def _add_doctor(commands: "Commands") -> None:
+    command = commands.add_parser("doctor", help="examine this machine and the installation")
+    command.set_defaults(command=_doctor)
 
 
 def _doctor(options: argparse.Namespace) -> int:
