@@ -144,7 +144,7 @@ def test_clock_asks_for_looks_that_steps_do_not(
     new_trainer: NewTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The steps are slow here, and an interrupt takes none of these looks back."""
-    monkeypatch.setattr(training, "SILENCE", 0.2)
+    monkeypatch.setattr(training, "SECONDS_BETWEEN_LOOKS", 0.2)
     trainer = new_trainer(minutes=2 / 60, evaluate_every=1000)
     update = trainer.update
 

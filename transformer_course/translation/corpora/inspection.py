@@ -41,7 +41,7 @@ USUAL, FAR = 10, 5.0
 """Characters above which lengths are compared; usual deviations that are too many."""
 BEGINNING, SURE = 0.1, 5.0
 """Share of the lines that shows which side has which language; nats that make a line sure."""
-HELD_OUT = 10
+EVERY = 10
 """Every tenth line shows how many words a vocabulary of the others would not know."""
 REPLACED = "\ufffd"
 
@@ -75,8 +75,8 @@ class Side:
     @cached_property
     def unknown(self) -> float:
         """Share of the words of every tenth line that the other lines do not have."""
-        known = {word for n, words in enumerate(self.words) if n % HELD_OUT for word in words}
-        there = [word for words in self.words[::HELD_OUT] for word in words]
+        known = {word for n, words in enumerate(self.words) if n % EVERY for word in words}
+        there = [word for words in self.words[::EVERY] for word in words]
         return sum(word not in known for word in there) / max(1, len(there))
 
     @cached_property

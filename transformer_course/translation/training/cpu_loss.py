@@ -22,7 +22,7 @@ from transformer_course.model import (
     scaled_dot_product_attention,
 )
 from transformer_course.translation.corpora.batches import Batch
-from transformer_course.translation.training.precision import half_precision
+from transformer_course.translation.training.precision import mixed_precision
 
 # Up to here the plain matrix products are faster than the fused kernel, which works in blocks.
 SHORT_ROW = 24
@@ -42,7 +42,7 @@ def training_loss(
     if fast and applies:
         return cpu_loss(model, batch.source, batch.target_in, batch.target_out, smoothing)
     # torch's kernel for loss.smoothed_cross_entropy; tests hold them equal.
-    with half_precision(device, precision):
+    with mixed_precision(device, precision):
         logits = model(batch.source, batch.target_in).flatten(0, 1)
         targets = batch.target_out.flatten()
         return F.cross_entropy(

@@ -34,6 +34,6 @@ def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if wanted == "bfloat16" else torch.float32
 
 
-def half_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
+def mixed_precision(device: torch.device, precision: torch.dtype) -> torch.autocast:
     """Return a context in which matrix products are computed in bfloat16, if that is chosen."""
     return torch.autocast(device.type, torch.bfloat16, enabled=precision == torch.bfloat16)

@@ -33,7 +33,7 @@ from transformer_course.translation.training.cpu_loss import training_loss
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.dev_split import DevSplit
 from transformer_course.translation.training.interrupts import deferred_interrupt
-from transformer_course.translation.training.precision import choose_precision, half_precision
+from transformer_course.translation.training.precision import choose_precision, mixed_precision
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
 from transformer_course.translation.training.state import (
@@ -48,7 +48,7 @@ from transformer_course.translation.translator import Translator, load_parameter
 Row = dict[str, int | float]
 PROGRESS = ("step", "seconds", "history", "losses")
 """Attributes of a trainer that a checkpoint keeps."""
-SILENCE = 60.0
+SECONDS_BETWEEN_LOOKS = 60.0
 """Seconds of training after which a run that the clock ends is evaluated again."""
 MakeLoss = Callable[[Transformer], Callable[[Batch, float], Tensor]]
 
@@ -302,7 +302,7 @@ class Trainer:
     def _loss(self, batch: Batch) -> Tensor:
         settings = self.settings
         if self.own_loss:
-            with half_precision(self.translator.device, self.precision):
+            with mixed_precision(self.translator.device, self.precision):
                 return self.own_loss(batch, settings.smoothing)
         return training_loss(self.model, batch, settings.smoothing, self.precision, settings.fast)
 
@@ -364,7 +364,7 @@ class Trainer:
         if self.step % self.settings.evaluate_every == 0:
             return True
         looked = self.history[-1]["seconds"] if self.history else 0.0
-        return self.settings.minutes is not None and self.seconds >= looked + SILENCE
+        return self.settings.minutes is not None and self.seconds >= looked + SECONDS_BETWEEN_LOOKS
 
     def _evaluate(self, *, for_the_stop: bool = False) -> None:
         """Add a row to the history, and hand out what was learned."""
