@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        print("transformer-course: interrupted.", file=sys.stderr)
+        _say("interrupted.")
         return INTERRUPTED
 
 
@@ -72,7 +72,7 @@ def _run(arguments: Sequence[str]) -> int:
     except USER_ERRORS as error:
         if options.debug:
             raise
-        print(f"transformer-course: {_sentence(error, options)}", file=sys.stderr)
+        _say(_sentence(error, options))
         return 2
     return status
 
@@ -280,7 +280,7 @@ def _train(options: argparse.Namespace) -> int:
                 check_held_out(options.output, corpus)
             if world.is_first:
                 for words in (_summary(facts, corpus), *doubts(run, corpus, trainer.translator)):
-                    print(f"transformer-course: {words}", file=sys.stderr)
+                    _say(words)
                 with _kept_model(options):
                     run.write(options.output, **facts)
                 options.begun = True
@@ -308,12 +308,9 @@ def _say_what_is_next(folder: Path, trainer: "Trainer") -> None:
     from transformer_course.translation.training.progress import verdict
 
     if not trainer.stopped and (words := verdict(trainer.history)):
-        print(f"transformer-course: {words} {_goes_on(folder)}", file=sys.stderr)
-    print(
-        f"transformer-course: to see how good it is: transformer-course report "
-        f"{shlex.quote(str(folder))} report.html",
-        file=sys.stderr,
-    )
+        _say(f"{words} {_goes_on(folder)}")
+    report = f"transformer-course report {shlex.quote(str(folder))} report.html"
+    _say(f"to see how good it is: {report}")
 
 
 def _goes_on(folder: Path) -> str:
@@ -360,7 +357,7 @@ def _begin(options: argparse.Namespace, trainer: "Trainer") -> None:
         if state.is_there(options.output):  # else it was killed before it could write any
             trainer.resume(options.output)
             if trainer.world.is_first:
-                print(f"transformer-course: goes on at step {trainer.step}.", file=sys.stderr)
+                _say(f"goes on at step {trainer.step}.")
     elif trainer.world.is_first:
         check_is_new(options.output)  # again: another training may have been quicker
 
@@ -374,7 +371,7 @@ def _loss_by_own_model(options: argparse.Namespace, reports: bool) -> "MakeLoss 
     from transformer_course.own.training import loss_by
 
     if reports:
-        print(f"transformer-course: training runs the code in {path}.", file=sys.stderr)
+        _say(f"training runs the code in {path}.")
     return loss_by(path)
 
 
@@ -662,9 +659,9 @@ def _evaluate(options: argparse.Namespace) -> None:
     if options.source:
         pairs, blank = read_pairs(options.source, options.reference)
         if blank:
-            print(f"transformer-course: left out: {blank:,} {BLANK}", file=sys.stderr)
+            _say(f"left out: {blank:,} {BLANK}")
     else:
-        run = replace(Run.read(options.checkpoint), **_given(options, ("data",)))
+        run = Run.read(options.checkpoint).with_data(options.data)
         split = options.split or TEST
         pairs = corpus_of(options.checkpoint, run).split(split)
     scores, said = translate_and_evaluate(translator, pairs, options.beam)
@@ -694,10 +691,7 @@ def _translate(options: argparse.Namespace) -> int:
     translator = Translator.load(options.checkpoint)
     doubt = doubt_in(options.checkpoint) if options.scores else None
     for name in filter(os.path.isfile, options.sentences):
-        print(
-            f"transformer-course: {name} is a file; to translate what is in it, write < {name}",
-            file=sys.stderr,
-        )
+        _say(f"{name} is a file; to translate what is in it, write < {name}")
     lines = iter(options.sentences) if options.sentences else _standard_input()
     done = left_out = 0
     # disable=None shows it in a terminal only.
@@ -786,6 +780,11 @@ def _card(options: argparse.Namespace) -> None:
 
     write_card(options.card, options.runs, options.beside)
     print(f"{options.card}: the figures are there; the rest is yours, in place of each [fill in].")
+
+
+def _say(words: str) -> None:
+    """Say something beside the results, which go to standard output."""
+    print(f"transformer-course: {words}", file=sys.stderr)
 
 
 def _say_written(page: Path) -> None:

@@ -314,21 +314,22 @@ class Bench:
         What no step would move stays: that is a fault.
         """
         generator = torch.Generator().manual_seed(1)
-        while silent := [w for w in self.network.parameters() if _is_silent(w)]:
-            scores = self.scores_as_it_is(self.sources, self.targets)
-            if not scores.requires_grad:
-                return
-            loss = reference.loss(scores, self.targets.to(scores.device), self.subject.pad)
-            gradients = torch.autograd.grad(loss, silent, allow_unused=True)
-            moving = [
-                w for w, g in zip(silent, gradients, strict=True) if g is not None and g.any()
-            ]
-            if not moving:
-                return
+        while waking := self._silent_that_would_move():
             with torch.no_grad():
-                for weight in moving:
+                for weight in waking:
                     noise = torch.randn(weight.shape, generator=generator).to(weight)
                     weight.copy_(noise / weight.shape[-1] ** 0.5 if weight.dim() else noise)
+
+    def _silent_that_would_move(self) -> list[nn.Parameter]:
+        silent = [weight for weight in self.network.parameters() if _is_silent(weight)]
+        if not silent:  # as in most models: not even a call is made
+            return []
+        scores = self.scores_as_it_is(self.sources, self.targets)
+        if not scores.requires_grad:
+            return []
+        loss = reference.loss(scores, self.targets.to(scores.device), self.subject.pad)
+        gradients = torch.autograd.grad(loss, silent, allow_unused=True)
+        return [w for w, g in zip(silent, gradients, strict=True) if g is not None and g.any()]
 
     @contextlib.contextmanager
     def aloud(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from transformer_course.examine import reference
 from transformer_course.examine.bench import Bench, NotExamined, in_a_line
-from transformer_course.examine.subject import Pair, Subject
+from transformer_course.examine.subject import Pair, Subject, are_ids
 
 PAIRS = 12
 LOOK_EVERY = 5
@@ -293,16 +293,11 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
         rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
     except Exception as error:
         return f"it raises {in_a_line(error)}"
-    if not all(_are_ids(row) for row in rows):
+    if not all(map(are_ids, rows)):
         return "it returns no lists of ids"
     if len(rows) != len(sources):
         return f"it returns {len(rows)} translations of {len(sources)} sentences"
     return rows
-
-
-def _are_ids(row: object) -> bool:
-    """Whether it is a list of whole numbers: a tensor may have had other axes or numbers."""
-    return isinstance(row, list) and all(type(number) is int for number in row)
 
 
 def _goes_on(subject: Subject, rows: list[list[int]]) -> bool:

@@ -116,9 +116,12 @@ def _check_pairs(name: str, pairs: Sequence[Pair]) -> None:
     if not hasattr(pairs, "__getitem__") or isinstance(pairs, Mapping):
         raise ValueError(f"{wanted}; got {type(pairs).__name__}.")
     first = pairs[0] if len(pairs) else ((), ())
-    if not (isinstance(first, Sequence) and len(first) == 2 and all(map(_are_ids, first))):
+    if not (isinstance(first, Sequence) and len(first) == 2 and all(map(are_ids, first))):
         raise ValueError(f"{wanted}; its first is {first!r:.80}.")
 
 
-def _are_ids(side: object) -> bool:
-    return isinstance(side, Sequence) and all(isinstance(each, int) for each in side)
+def are_ids(row: object) -> bool:
+    """Whether it is a list of whole numbers: a tensor may have had other axes or numbers."""
+    return isinstance(row, Sequence) and all(
+        isinstance(number, int) and not isinstance(number, bool) for number in row
+    )

@@ -29,11 +29,11 @@ def doubts(run: Run, corpus: Corpus, translator: Translator) -> Iterator[str]:
 
 def _other_languages(corpus: Corpus) -> Iterator[str]:
     pairs = corpus.split("train")[:LOOKED_AT]
-    sides = {
-        corpus.source_language: [pair.source for pair in pairs],
-        corpus.target_language: [pair.target for pair in pairs],
-    }
-    for language, texts in sides.items():
+    sides = (
+        (corpus.source_language, [pair.source for pair in pairs]),
+        (corpus.target_language, [pair.target for pair in pairs]),
+    )
+    for language, texts in sides:
         counts = Counter(chain.from_iterable(words_in(text, language) for text in texts))
         if (seen := language_seen(counts, language)) != language:
             yield (
