@@ -74,13 +74,6 @@ def test_a_forked_process_ends_as_usual(run: Run, tmp_path: Path) -> None:
     assert error == ""
 
 
-def test_learners_file_needs_no_name(run: Run, tmp_path: Path) -> None:
-    path = written(tmp_path, template(), NAME)
-    status, output, _ = run("examine", path)
-    assert status == 0
-    assert output.startswith(f"Healthy: {path}\n")
-
-
 @pytest.mark.parametrize(
     ("text", "place", "said"),
     [
@@ -108,11 +101,11 @@ def test_file_that_is_not_there(fails: Fails, tmp_path: Path) -> None:
     assert "nowhere.py: No such file" in fails("examine", tmp_path / "nowhere.py")
 
 
-def test_byte_order_mark_is_no_mistake(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / NAME
-    path.write_text(template(), encoding="utf-8-sig")
-    status, _, error = run("check", path)
+def test_learners_file_needs_no_name(run: Run, tmp_path: Path) -> None:
+    path = written(tmp_path, template(), NAME)
+    status, output, error = run("examine", path)
     assert (status, error) == (0, "")
+    assert output.startswith(f"Healthy: {path}\n")
 
 
 def test_check_says_what_is_wrong_between_the_parts(run: Run, tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ def file_with(folder: Path, **answers: str) -> Path:
 
 def test_check_lists_every_part_and_no_section_of_ones_own(run: Run, tmp_path: Path) -> None:
     path = file_with(tmp_path, softmax=SOFTMAX)
-    with path.open("a", encoding="utf-8") as file:
-        file.write("# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n")
+    helper = "# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n"
+    text = path.read_text(encoding="utf-8") + helper
+    path.write_text(text, encoding="utf-8-sig")  # a byte order mark is no mistake
     status, output, error = run("check", path)
     assert (status, error) == (0, "")
     lines = output.splitlines()

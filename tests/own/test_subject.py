@@ -38,7 +38,6 @@ BETWEEN_THE_PARTS = {
             "def causal_mask(length):\n    return torch.ones(length, length).bool()",
         ),
     ),
-    "translates in train mode": ("in_train_mode", ("    network.eval()\n    try:", "    try:")),
     "the encoder is detached": (
         "encoder_detached",
         (

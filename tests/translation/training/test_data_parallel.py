@@ -204,7 +204,7 @@ def test_lost_process_is_named(monkeypatch: pytest.MonkeyPatch, fate: str) -> No
     def work(world: World) -> float:
         start = time.monotonic()
         if world.rank == 1:
-            os.kill(os.getpid(), signal.SIGKILL) if fate == "killed" else time.sleep(silence + 3)
+            os.kill(os.getpid(), signal.SIGKILL) if fate == "killed" else time.sleep(silence + 1)
         try:
             world.add_up([torch.ones(3)])
         except ConnectionError as error:
