@@ -72,7 +72,7 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     corpus = run.load_corpus()
     trainer = train_to_the_end(run, folder, corpus)
     scores, translations = _score(trainer, corpus.split("test"))
-    notes = trainer.facts() | {"history": trainer.history}
+    notes = trainer.facts() | {"history": trainer.history, "result": trainer.history[-1]}
     notes["doubt_below"] = round(doubt_below(trainer.translator, corpus.split("dev")), 4)
     run.write(folder, **notes, scores=scores, translations=translations)
     print(folder, json.dumps(scores), flush=True)

@@ -122,7 +122,8 @@ def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     options, left = parser.parse_known_args(arguments)
     # Behind an option, argparse would not know the sentences of `translate CHECKPOINT`.
-    if left and vars(options).get("sentences") == [] and not left[0].startswith("-"):
+    are_words = not any(word.startswith("-") for word in left)
+    if left and are_words and vars(options).get("sentences") == []:
         options.sentences = left
     elif left:
         parser.error(f"unrecognized arguments: {' '.join(left)}")
@@ -237,7 +238,7 @@ def _add_train(commands: "Commands") -> None:
     length.add_argument("--steps", type=int, help="updates of the weights")
     length.add_argument("--minutes", type=float, help="minutes of training, instead of --steps")
     command.add_argument("--seed", type=int, help="the same seed gives the same run")
-    command.add_argument("--precision", help="float32, or bfloat16 for graphics cards")
+    command.add_argument("--precision", help="float32; bfloat16, for graphics cards; or auto")
     command.add_argument(
         "--plot", action="store_true", help=f"also draw losses and BLEU, in {CURVES} of --output"
     )
@@ -439,8 +440,8 @@ def _requested_run(options: argparse.Namespace) -> "Run":
     from transformer_course.translation.training.recipes import read_recipe, recipe_for
     from transformer_course.translation.training.runs import Run
 
-    corpus = options.corpus or ("files" if options.source or options.target else "toy")
     begun = Run.read(options.start) if options.start else None
+    corpus = options.corpus or _corpus_named(options, begun)
     usual = begun.recipe if begun else recipe_for(corpus)
     recipe = read_recipe(options.settings, usual) if options.settings else usual
     for text in options.set:
@@ -449,16 +450,24 @@ def _requested_run(options: argparse.Namespace) -> "Run":
         check_positive("--minutes", options.minutes)
     length = {"minutes": 0} if options.steps else {}  # steps take the place of a recipe's minutes
     recipe = recipe.changed({"training": length | _given(options, SETTINGS)})
-    if options.start and recipe.subwords != usual.subwords:
-        raise ValueError(
-            f"--from goes on with the sub-words of {options.start}, {usual.subwords}: leave "
-            f"text.subwords as it is there, or train from the beginning."
-        )
+    for name in ("subwords", "min_frequency"):
+        if begun and getattr(recipe, name) != getattr(usual, name):
+            raise ValueError(
+                f"--from goes on with the tokens of {options.start}: leave text.{name} at "
+                f"{getattr(usual, name)}, or train from the beginning."
+            )
     text = _given(options, OPTIONS)
     new = {"recipe": recipe, "start": options.start, "command": options.command_line}
-    if begun and not (options.corpus or text):
-        return replace(begun, **new)
+    if begun and not options.corpus and (not text or corpus != "files"):
+        return replace(begun, **text, **new)
     return Run(corpus, **text, **new)
+
+
+def _corpus_named(options: argparse.Namespace, begun: "Run | None") -> str:
+    """Return the corpus where --corpus does not say it."""
+    if options.source or options.target:
+        return "files"
+    return begun.corpus if begun else "toy"
 
 
 def _add_settings(commands: "Commands") -> None:
@@ -685,11 +694,12 @@ def _add_translate(commands: "Commands") -> None:
 
 def _translate(options: argparse.Namespace) -> int:
     from transformer_course.translation.evaluation.sureness import in_small_letters
-    from transformer_course.translation.training.runs import doubt_in
+    from transformer_course.translation.training.runs import RUN_FILE, doubt_in
     from transformer_course.translation.translator import Translator
 
     translator = Translator.load(options.checkpoint)
-    doubt = doubt_in(options.checkpoint) if options.scores else None
+    has_run = (options.checkpoint / RUN_FILE).is_file()  # what Python alone has saved has none
+    doubt = doubt_in(options.checkpoint) if options.scores and has_run else None
     for name in filter(os.path.isfile, options.sentences):
         _say(f"{name} is a file; to translate what is in it, write < {name}")
     lines = iter(options.sentences) if options.sentences else _standard_input()

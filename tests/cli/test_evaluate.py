@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import PAIRS, SCORES, Run
+from tests.cli.conftest import PAIRS, SCORES, TOY, Run
+from transformer_course.translation.corpora.corpus import Corpus
+from transformer_course.translation.corpora.registry import CORPORA, Kind
 
 
 @pytest.mark.parametrize(("split", "sentences"), [("test", 3), ("test_combinations", 2)])
@@ -22,6 +24,22 @@ def test_evaluate_takes_the_test_split_by_default(run: Run, trained: Path) -> No
         return json.loads(run("evaluate", trained, *arguments)[1]) | {"seconds": 0}
 
     assert scores() == scores("--split", "test")
+
+
+def test_data_may_have_moved(
+    run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def captions(folder: Path | None = None) -> Corpus:
+        seen.append(folder)
+        return TOY
+
+    monkeypatch.setitem(CORPORA, "toy", Kind(captions, {"data": "folder"}))
+    assert run("evaluate", trained, "--data", tmp_path)[0] == 0
+    page = tmp_path / "report.html"
+    assert run("report", trained, page, "--data", tmp_path)[0] == 0
+    assert {*seen} == {tmp_path}
 
 
 def test_evaluate_takes_other_texts(run: Run, trained: Path, texts: tuple[Path, Path]) -> None:

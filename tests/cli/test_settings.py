@@ -120,7 +120,8 @@ def test_training_goes_on_from_another_run(
     ("change", "complaint"),
     [
         ("model.d_model=32", "have d_model = 16, and 32 was asked for"),
-        ("text.subwords=60", "--from goes on with the sub-words of"),
+        ("text.subwords=60", "--from goes on with the tokens of"),
+        ("text.min_frequency=50", "--from goes on with the tokens of"),
     ],
 )
 def test_other_sizes_do_not_go_on(

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import RECIPE, SCORES, Run, assert_same_weights, forget_the_end
+from tests.cli.conftest import RECIPE, SCORES, TOY, Run, assert_same_weights, forget_the_end
 from transformer_course import cli
 from transformer_course.translation.corpora import multi30k
+from transformer_course.translation.corpora.registry import CORPORA, Kind
 from transformer_course.translation.training import progress, runs
 from transformer_course.translation.training.recipes import RECIPES, Recipe
 from transformer_course.translation.training.trainer import Trainer, TrainingSettings
@@ -100,9 +101,9 @@ def test_interrupted_training_is_resumed_to_the_bit(
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "update", update_and_interrupt)
-        status, output, _ = run("train", "--corpus", "toy", "--output", folder)
+        status, _, error = run("train", "--corpus", "toy", "--output", folder)
     assert status == 130
-    assert "Stopped at step 3" in output
+    assert "Stopped at step 3" in error
     command = json.loads((folder / "run.json").read_text())["command"]
 
     assert run("train", "--resume", "--output", folder)[0] == 0
@@ -142,6 +143,16 @@ def test_finished_run_goes_on_on_its_own_text(
         for folder in (first, second)
     ]
     assert losses[1][0] < losses[0][0]
+
+
+def test_it_goes_on_with_the_same_corpus_from_another_folder(
+    run: Run, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CORPORA, "toy", Kind(lambda folder=None: TOY, {"data": "folder"}))
+    arguments = ("--from", trained, "--data", tmp_path, "--output", tmp_path / "more")
+    assert run("train", *arguments, "--steps", "1")[0] == 0
+    begun = runs.Run.read(tmp_path / "more")
+    assert (begun.corpus, begun.data) == ("toy", tmp_path)
 
 
 def test_second_training_of_a_folder_is_refused(

@@ -78,6 +78,19 @@ def test_options_may_come_before_or_after_the_checkpoint(run: Run, trained: Path
     assert run("translate", trained, "the king sings", "the dog sings", "--beam", "2") == before
 
 
+def test_misspelt_option_is_no_sentence(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["translate", str(trained), "--beam", "2", "the king sings", "--sores"])
+    assert "unrecognized arguments: the king sings --sores" in capsys.readouterr().err
+
+
+def test_scores_need_no_run(run: Run, trained: Path, tmp_path: Path) -> None:
+    Translator.load(trained).save(tmp_path)
+    status, output, error = run("translate", "--scores", tmp_path, "the king sings")
+    assert (status, error) == (0, "")
+    assert "not sure" not in output
+
+
 def test_nothing_in_nothing_out(run: Run, trained: Path, type_in: Callable[[bytes], None]) -> None:
     type_in(b"")
     assert run("translate", trained) == (0, "", "")

@@ -96,6 +96,13 @@ def test_broken_history_is_no_obstacle(path) -> None:
     assert path.read_text(encoding="utf-8") == template()
 
 
+def test_damaged_version_is_no_obstacle_to_the_next(path) -> None:
+    newest = max((path.parent / HISTORY).iterdir())
+    newest.write_bytes(b"\xff" + newest.read_bytes())
+    replace(path, template())
+    assert path.read_text(encoding="utf-8") == template()
+
+
 def test_same_text_is_kept_once(path) -> None:
     replace(path, path.read_text(encoding="utf-8"))
     assert len(list((path.parent / HISTORY).iterdir())) == 2

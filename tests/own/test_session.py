@@ -6,6 +6,7 @@ import pytest
 
 from tests.own.notebooks import Notebook
 from transformer_course.exercises import catalogues
+from transformer_course.own import file
 from transformer_course.own.file import NAME
 from transformer_course.own.location import HOSTED, RECORDS, own_file
 from transformer_course.own.sections import template, yours
@@ -85,3 +86,13 @@ def test_folder_that_cannot_be_written(folder, monkeypatch, capsys) -> None:
         capsys.readouterr().out
     )
     assert own.softmax
+
+
+def test_file_that_another_notebook_holds_is_not_waited_for_in_vain(
+    folder, monkeypatch, capsys
+) -> None:
+    (folder / RECORDS).mkdir()
+    monkeypatch.setattr(file, "LOCK_SECONDS", 0)
+    with file.locked(folder / NAME):
+        begin()
+    assert "lock" in capsys.readouterr().out

@@ -44,6 +44,12 @@ def test_the_courses_parts_fit_together() -> None:
             "def greedy(*inputs):\n    return first(*inputs)[:, :2]",
             "a translation",
         ),
+        ("layer_norm(x, self.gain,", "layer_norm(x, self.gain.detach(),", "the gradient of"),
+        (
+            "lambda y: self.dropout(sublayer(y)), self.norm, self.norm_first",
+            "lambda y: self.dropout(sublayer(y)), self.norm, True",
+            "where the norm comes after the sum",
+        ),
         (
             "softmax = given.softmax",
             "def softmax(scores):\n    torch.rand(1)\n"

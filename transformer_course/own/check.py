@@ -13,11 +13,10 @@ from transformer_course.own.sections import parts, sections
 
 @dataclass(frozen=True)
 class Row:
-    """What is known about a part: lesson, name, whose it is, and its check if it is yours."""
+    """What is known about a part: lesson, name, and its check if it is yours."""
 
     lesson: str
     name: str
-    state: str
     feedback: Feedback | None
 
 
@@ -44,4 +43,4 @@ def rows(path: Path, module: ModuleType) -> Iterator[Row]:
         exercise = catalogues()[section.lesson][section.name]
         candidate = getattr(module, section.name, None)
         feedback = exercise.judge(candidate) if section.is_yours else None
-        yield Row(section.lesson, section.name, section.state, feedback)
+        yield Row(section.lesson, section.name, feedback)

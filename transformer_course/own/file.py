@@ -115,7 +115,7 @@ def _keep(path: Path, text: str) -> None:
     folder = path.with_name(HISTORY)
     folder.mkdir(exist_ok=True)
     versions = _versions(path)
-    if not versions or versions[0].read_text(encoding="utf-8") != text:
+    if not versions or _text(versions[0]) != text:
         write_text(folder / f"{_now()}.py", text)
 
 

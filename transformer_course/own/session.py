@@ -20,7 +20,8 @@ def begin() -> ModuleType:
         note = repair(path)
     except OSError as error:
         note = (
-            f"{path} cannot be made ({error.strerror}): what you solve now is kept until you close."
+            f"{path} cannot be made ({error.strerror or error}): what you solve now is kept until "
+            f"you close."
         )
         path = temporary_file()
         repair(path)

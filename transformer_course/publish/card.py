@@ -118,11 +118,7 @@ class Told:
 
     def is_like(self, other: "Told") -> bool:
         """Whether both are the same but for their seeds."""
-        return _but_for_seed(self.run) == _but_for_seed(other.run)
-
-
-def _but_for_seed(run: Run) -> Run:
-    return replace(run, recipe=run.recipe.with_seed(0), command="")
+        return self.run.but_for_seed() == other.run.but_for_seed()
 
 
 def write_card(path: Path, folders: Sequence[Path], beside: Sequence[Path]) -> None:
@@ -133,8 +129,8 @@ def write_card(path: Path, folders: Sequence[Path], beside: Sequence[Path]) -> N
     path
         A new Markdown file.
     folders, beside
-        The runs of each side, which are the same but for their seeds; the first run's translator is
-        the one that the card is about.
+        The runs of each side, which are the same but for their seeds. The card is about the
+        translator of the first side that has the lowest seed.
 
     Raises
     ------
@@ -278,14 +274,14 @@ def differences(first: Run, second: Run) -> Iterator[tuple[str, Any, Any]]:
         for name, here in values.items():
             if here != (there := sides[1][section][name]):
                 yield f"{section}.{name}", here, there
-    runs = [asdict(_but_for_seed(run)) for run in (first, second)]
+    runs = [asdict(run.but_for_seed()) for run in (first, second)]
     for name, here in runs[0].items():
         if name != "recipe" and here != (there := runs[1][name]):
             yield name, _shown(here), _shown(there)
 
 
 def _shown(value: Any) -> Any:
-    """Return paths as the names of their files: a card tells nobody's folders."""
+    """Return paths as the names of their files; the command lines have the rest."""
     if isinstance(value, tuple):
         return " and ".join(path.name for path in value)
     return value.name if isinstance(value, Path) else value

@@ -2,11 +2,12 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ from transformer_course.publish.rule_of_thumb import MEANINGS, meaning_of
 from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair
 from transformer_course.translation.corpora.languages import language_name
+from transformer_course.translation.corpora.vocabulary import SPECIAL_TOKENS, UNK
 from transformer_course.translation.evaluation.failures import (
     beginnings,
     count_words,
@@ -306,11 +308,9 @@ def _compared(judged: Sequence[Judged]) -> Iterator[str]:
 
 def _differ_by_seed(judged: Sequence[Judged]) -> bool:
     """Whether runs are the same but for their seeds."""
-    recipes = [each.run.recipe.with_seed(0) for each in judged]
     seeds = {each.run.recipe.training.seed for each in judged}
-    trained = [each.corpus.split("train") for each in judged]
-    alike = all(r == recipes[0] and t == trained[0] for r, t in zip(recipes, trained, strict=True))
-    return alike and len(seeds) == len(judged)
+    first, *others = (each.run.but_for_seed() for each in judged)
+    return all(other == first for other in others) and len(seeds) == len(judged)
 
 
 def _curves(judged: Sequence[Judged]) -> Iterator[str]:
@@ -338,10 +338,10 @@ def _where_it_fails(first: Judged) -> Iterator[str]:
     if len(unsure):
         yield paragraph(
             f"{len(unsure):,} of {len(first.failures):,} translations are marked as not sure: the "
-            f"model finds them less likely than all but a twentieth of the dev split's. Sentence "
-            f"by sentence, their chrF is {unsure['chrf'].mean():.0f} on average, that of all "
-            f"{first.failures['chrf'].mean():.0f}. A translation without the mark need not be "
-            f"right: a model that has learned little is as sure of its mistakes."
+            f"model finds them less likely than all but a twentieth of what a greedy search says "
+            f"of the dev split. Sentence by sentence, their chrF is {unsure['chrf'].mean():.0f} on "
+            f"average, that of all {first.failures['chrf'].mean():.0f}. A translation without the "
+            f"mark need not be right: a model that has learned little is as sure of its mistakes."
         )
 
 
@@ -391,8 +391,8 @@ def _unseen(first: Judged) -> Iterator[str]:
 def _one_failure(first: Judged) -> Iterator[str]:
     """Show the attention of the worst sentence that is short enough."""
     for row in first.failures.sort_values("chrf").itertuples():
-        weights, rows, columns = first.translator.attention_map(row.source, row.translation)
-        if row.translation and max(len(rows), len(columns)) <= LONG_SENTENCE:
+        if _can_be_shown(first.translator, row.source, row.translation):
+            weights, rows, columns = first.translator.attention_map(row.source, row.translation)
             yield heading("One failure, looked into")
             yield paragraph(f"{row.source} It says: {row.translation} A person: {row.reference}")
             yield paragraph(
@@ -406,12 +406,22 @@ def _one_failure(first: Judged) -> Iterator[str]:
             return
 
 
+def _minutes(result: Mapping[str, Any]) -> str:
+    return f"{result['seconds'] / 60:.0f}" if "seconds" in result else "not recorded"
+
+
+def _can_be_shown(translator: Translator, source: str, said: str) -> bool:
+    """Whether a table has room for both, and the tokens of the text are those that were said."""
+    columns, rows = translator.source.tokens(source), translator.target.tokens(said)
+    return 0 < len(rows) < LONG_SENTENCE > len(columns) and SPECIAL_TOKENS[UNK] not in said
+
+
 def _cost(judged: Sequence[Judged]) -> Iterator[str]:
     yield heading("What it costs, and how to repeat it")
     rows = [
         (
             each.name,
-            f"{each.stored.get('result', {}).get('seconds', 0) / 60:.0f}",
+            _minutes(each.stored.get("result", {})),
             f"{(each.folder / MODEL_FILE).stat().st_size / 1e6:.1f}",
         )
         for each in judged

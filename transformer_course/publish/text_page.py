@@ -6,7 +6,6 @@ from pathlib import Path
 
 from transformer_course.plots.own_text import bleu_by_pairs, sentence_lengths
 from transformer_course.publish.document import (
-    check_page,
     figure,
     heading,
     paragraph,
@@ -42,7 +41,6 @@ def write_text_page(inspection: Inspection, path: Path) -> None:
     OSError
         If it cannot be written.
     """
-    check_page(path)
     source, target = (language_name(side.language) for side in _sides(inspection))
     write_document(path, f"A text in {source} and {target}", _parts(inspection))
 

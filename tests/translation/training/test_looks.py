@@ -18,7 +18,7 @@ from transformer_course.translation.training.looks import (
     note_look,
 )
 from transformer_course.translation.training.recipes import RECIPES
-from transformer_course.translation.training.runs import RUN_FILE, Run
+from transformer_course.translation.training.runs import RUN_FILE, Run, steps_trained
 from transformer_course.translation.translator import shipped_checkpoint, shipped_names
 
 PAIRS = [
@@ -81,11 +81,14 @@ def test_translators_that_ship_have_their_scores(name: str) -> None:
     stored = json.loads((folder / RUN_FILE).read_text(encoding="utf-8"))["scores"]
     score = stored["test" if name == "toy" else "greedy"]["sacrebleu"]
     assert measured_in(folder) == Measured(score, 1000, 1)
+    assert steps_trained(folder) > 0
 
 
 @pytest.mark.parametrize(
     "changes",
     [
+        {"beam": "x"},
+        {"beam": 0},
         {"counts": []},
         {"counts": [[1, 2, 3]]},
         {"counts": [[1.5] * 10]},

@@ -35,7 +35,7 @@ half, by so many of its pairs."""
 SHIFTS = (1, 7, 31)
 """By how many lines sides are moved to see how well sides fit that do not belong together."""
 CHANCE = 0.9
-"""A pair is doubted if of pairs that do not belong together not even a tenth fit better."""
+"""A pair is doubted if of pairs that do not belong together more than a tenth fit better."""
 
 NEAR = (-3, -2, -1, 1, 2, 3)
 """By how many lines a block of one text may be moved against the other."""

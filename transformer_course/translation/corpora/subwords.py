@@ -86,8 +86,10 @@ def sample(texts: Sequence[str]) -> Sequence[str]:
 def usual_size(texts: Sequence[str]) -> int:
     """Return how many sub-words suit a text: 35 for each square root of its sentence pairs.
 
-    That is 1,500 for 1,800 pairs and 6,000 for 29,000, which were better than others on their dev
-    splits; 32,000 at most. A text with many characters gets one for each and half as many more.
+    That is 1,500 for 1,800 pairs and 6,000 for 29,000; 32,000 at most. A text with many characters
+    gets one for each and half as many more. The table stays small, and training short. More can be
+    better: 6,000 were, for 2,600 captions (``results/own-text.json``), and 10,000 for 29,000
+    (``benchmarks/results/recipes.json``).
 
     Parameters
     ----------

@@ -159,7 +159,9 @@ def read_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int]:
     lines = [*zip(*read_lines(source, target), strict=True)]
     pairs = [SentencePair(*pair) for pair in lines if all(pair)]
     if not pairs:
-        raise ValueError(f"{source} and {target} hold no sentence pair: every line is blank.")
+        raise ValueError(
+            f"{source} and {target} hold no sentence pair: no line has text on both sides."
+        )
     return pairs, len(lines) - len(pairs)
 
 

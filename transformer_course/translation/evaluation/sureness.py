@@ -21,7 +21,8 @@ FEWEST_CAPITALS = 4
 def doubt_below(translator: Translator, dev: Sequence[SentencePair]) -> float:
     """Return the mean log-probability that 5 % of the dev split's translations stay below.
 
-    Sentences that the translator cannot read, such as one that is too long, are left out.
+    They are those of a greedy search; what a beam finds is a little likelier. Sentences that the
+    translator cannot read, such as one that is too long, are left out.
 
     Raises
     ------

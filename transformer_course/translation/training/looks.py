@@ -237,6 +237,8 @@ def _check(look: Look) -> None:
         raise ValueError("a text is missing")
     if datetime.fromisoformat(look.at).utcoffset() != timedelta():
         raise ValueError("a time is not in UTC")
+    if type(look.beam) is not int or look.beam < 1:
+        raise ValueError("a beam keeps at least 1 hypothesis")
     rows = look.counts
     if not rows or any(len(row) != NUMBERS for row in rows):
         raise ValueError(f"each sentence needs {NUMBERS} counts")

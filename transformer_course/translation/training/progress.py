@@ -104,11 +104,11 @@ def advice(history: Sequence[Row], vocabulary: int) -> dict[str, str]:
         )
     losses, scores = ([row[name] for row in history] for name in ("dev_loss", "dev_bleu"))
     since = len(losses) - 1 - losses.index(min(losses))
-    best_before = max(scores[: -LONG or None], default=0.0)
+    best_before = max(scores[:-LONG], default=0.0)
     if since >= LONG and max(scores[-LONG:]) <= best_before:
         found["by heart"] = (
-            f"Neither dev loss nor BLEU is better than {since} looks ago: the model only learns "
-            f"its text by heart now. Stop here, or take more text or more dropout."
+            f"The dev loss has not been lower for {since} looks, nor BLEU higher for {LONG}: the "
+            f"model only learns its text by heart now. Stop here, or take more text or dropout."
         )
     elif since >= LONG and fmean(scores[-LONG:]) > best_before:
         found["too sure"] = (

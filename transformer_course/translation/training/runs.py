@@ -4,7 +4,7 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,10 @@ class Run:
     def with_data(self, folder: Path | None) -> "Run":
         """Return the run with another folder for the data, if one is given."""
         return replace(self, data=folder) if folder else self
+
+    def but_for_seed(self) -> "Run":
+        """Return the run without what differs between its seeds: the seed and the command line."""
+        return replace(self, recipe=self.recipe.with_seed(0), command="")
 
     def is_on_the_text_of(self, other: "Run") -> bool:
         """Whether both name the same text, from wherever its files are named."""

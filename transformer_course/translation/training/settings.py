@@ -89,8 +89,8 @@ class TrainingSettings:
         for name in COUNTS:
             if name != "patience" or self.patience is not None:
                 check_whole(name, getattr(self, name))
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads must be at least 1, or None; got {self.threads}.")
+        if self.threads is not None:
+            check_whole("threads", self.threads)
         for name in ("minutes", "learning_rate", "clip_norm"):
             if name != "minutes" or self.minutes is not None:
                 check_positive(name, getattr(self, name))
@@ -100,8 +100,8 @@ class TrainingSettings:
             check_share(name, getattr(self, name))
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be finite, 0 or more; got {self.weight_decay}.")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed must be between 0 and {2**32 - 1}; got {self.seed}.")
+        if type(self.seed) is not int or not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed must be between 0 and {2**32 - 1}, and whole; got {self.seed}.")
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("schedule", self.schedule, SCHEDULES)
         if self.schedule == "noam" and self.minutes is not None:

@@ -6,6 +6,7 @@ Sources: Vaswani et al. (2017), "Attention Is All You Need", section 5; Kingma a
 
 import itertools
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -160,7 +161,7 @@ class Trainer:
                     self.weights.swap_out()
                 self.stopped = self.world.any_says(interrupted.is_set())
                 if self.stopped:
-                    bar.write(f"Stopped at step {self.step}; what was learned so far is kept.")
+                    self._say_that_it_stopped(bar)
                     break
                 start = time.perf_counter()
             if self.losses:
@@ -170,6 +171,11 @@ class Trainer:
         if self.step == began_at:  # the disk may have filled up between the files of the last look
             self._hand_out()
         return self.history
+
+    def _say_that_it_stopped(self, bar: tqdm) -> None:
+        if self.world.is_first:
+            words = f"Stopped at step {self.step}; what was learned so far is kept."
+            bar.write(words, file=sys.stderr)
 
     def update(self, batch: Batch) -> None:
         """Take one step: loss, gradient, new weights; see :class:`TrainingSettings`.
