@@ -4,6 +4,7 @@ import json
 import random
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,9 +21,9 @@ from transformer_course.examine import (
     examine,
     reference,
 )
-from transformer_course.examine.bench import Bench, NoTimeLeft
+from transformer_course.examine.bench import Bench, NoTimeLeft, in_a_line
 from transformer_course.examine.experiment import EXPERIMENTS
-from transformer_course.examine.lesson import lesson
+from transformer_course.examine.lesson import lesson, watching
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
 
@@ -226,6 +227,70 @@ def test_one_sentence_at_a_time_with_the_length_first_is_read_as_such(
     assert EXPERIMENTS["source in translating"].run(Bench(made, 600)).word == "yes"
 
 
+class Sparse(Echo):
+    """Sends each token of the target through one of eight layers; most have no work."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(8, 8) for _ in range(8))
+
+    def forward(self, source, target):
+        read = self.target(target)
+        chosen = (read + 2 * torch.eye(8)[0]).argmax(-1)
+        said = torch.zeros_like(read)
+        for number in chosen.unique().tolist():
+            here = (chosen == number)[..., None]
+            said = said + here * self.experts[number](read)
+        return self.output(said + self.source(source).mean(1, keepdim=True))
+
+
+def test_experts_without_work_are_none_that_are_not_used() -> None:
+    network = Sparse()
+    assert EXPERIMENTS["gradients"].run(Bench(subject(network), 600)).word == "for all"
+    network.left_over = nn.Linear(8, 8)
+    found = EXPERIMENTS["gradients"].run(Bench(subject(network), 600))
+    assert (found.word, found.numbers["such as"]) == (
+        "some are not used",
+        "left_over.weight, left_over.bias",
+    )
+
+
+def test_forbidden_words_are_no_nan() -> None:
+    network = Echo()
+
+    def scores(source, target):
+        return network(source, target).index_fill(-1, torch.tensor([IDS["pad"]]), -torch.inf)
+
+    bench = Bench(subject(network, scores=scores), 600)
+    assert EXPERIMENTS["one word"].run(bench).word == "yes"
+    assert EXPERIMENTS["empty source"].run(bench).word == "nowhere"
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit")
+def test_scripted_parts_are_watched_from_outside() -> None:
+    network = Echo()
+    network.output = torch.jit.script(network.output)
+    with watching(Bench(subject(network), 600)) as watched:
+        network(torch.tensor([[3]]), torch.tensor([[4]]))
+    assert watched.trained
+
+
+def test_of_a_long_error_the_beginning_is_shown() -> None:
+    assert len(in_a_line(ValueError("backend " * 1000))) <= 500
+
+
+def test_factors_of_almost_zero_hide_nothing() -> None:
+    """As those of a branch's dimensions in Touvron et al. (2021)."""
+    made = course(**SMALL)
+    with torch.no_grad():
+        for name, weight in made.network.named_parameters():
+            if "output_projection.weight" in name:
+                weight.fill_(1e-6)
+    bench = Bench(made.subject(), 600)
+    bench.wake()
+    assert EXPERIMENTS["source"].run(bench).word == EXPERIMENTS["past"].run(bench).word == "all"
+
+
 def test_branches_that_begin_with_zeros_hide_nothing() -> None:
     made = course(**SMALL)
     ends = [w for name, w in made.network.named_parameters() if "output_projection.weight" in name]
@@ -377,8 +442,21 @@ def test_adapter_for_hugging_face() -> None:
     width = {"encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 128}
     ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}
     config = transformers.MarianConfig(**sizes, **heads, **width, **ids, forced_eos_token_id=None)
-    found = examine(adapters.hugging_face(transformers.MarianMTModel(config)), 60)
+    model = transformers.MarianMTModel(config)
+    found = examine(adapters.hugging_face(model), 60)
     assert found.healthy, str(found)
+
+
+def test_adapter_for_hugging_face_says_what_a_configuration_lacks() -> None:
+    model = Echo()
+    ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": None}
+    model.config = SimpleNamespace(is_encoder_decoder=True, vocab_size=12, **ids)
+    with pytest.raises(ExaminationError, match="of Echo does not say bos: give `bos="):
+        adapters.hugging_face(model)
+    assert adapters.hugging_face(model, bos=1).bos == 1
+    model.config.is_encoder_decoder = False
+    with pytest.raises(ExaminationError, match="Echo has no encoder"):
+        adapters.hugging_face(model)
 
 
 # What is said

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_course.examine.bench import ExaminationError
 from transformer_course.examine.subject import Subject
 
 
@@ -71,16 +72,29 @@ def hugging_face(model: nn.Module, **given: Any) -> Subject:
 
     Its own ids are taken from ``model.config``; ``given`` may say others, and what else a
     :class:`Subject` has.
+
+    Raises
+    ------
+    ExaminationError
+        If the model has no encoder, or its configuration lacks an id that is not given.
     """
     config = model.config
-    ids = {
-        "source_vocab": config.vocab_size,
-        "target_vocab": config.vocab_size,
-        "pad": config.pad_token_id,
-        "bos": config.decoder_start_token_id,
-        "eos": config.eos_token_id,
+    if not getattr(config, "is_encoder_decoder", False):
+        raise ExaminationError(f"{type(model).__name__} has no encoder: nothing else is examined.")
+    places = {  # of an ``EncoderDecoderModel`` each side has a configuration of its own
+        "source_vocab": (getattr(config, "encoder", config), "vocab_size"),
+        "target_vocab": (getattr(config, "decoder", config), "vocab_size"),
+        "pad": (config, "pad_token_id"),
+        "bos": (config, "decoder_start_token_id"),
+        "eos": (config, "eos_token_id"),
     }
-    subject = Subject(model, **ids | given)
+    ids = {name: getattr(place, key, None) for name, (place, key) in places.items()} | given
+    if missing := [name for name in places if ids[name] is None]:
+        raise ExaminationError(
+            f"the configuration of {type(model).__name__} does not say {', '.join(missing)}: give "
+            f"`{missing[0]}=...`, with which it is trained."
+        )
+    subject = Subject(model, **ids)
 
     def scores(source: Tensor, target: Tensor) -> Tensor:
         return model(

@@ -4,6 +4,7 @@ Nothing stays changed: weights, buffers, gradients, the mode and random numbers 
 """
 
 import contextlib
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -19,12 +20,17 @@ from transformer_course.model.transformer import evaluating, keeping_modes
 T = TypeVar("T")
 
 BATCH, SOURCE, TARGET = 3, 5, 7
+MANY = 32
 SHAKE = 0.1
 """By which share of its own a weight is changed, as a standard deviation."""
 LOUD = 0.5
 """The length that rows of a matrix have at least, on average, where effects are measured."""
 IGNORED = -100
 """What losses of torch pass over, and labels of Hugging Face have in the place of padding."""
+LONGEST = 500
+"""Characters of an error that are shown."""
+QUIET = 1e-3
+"""A tensor of numbers all below this is as good as 0 at its start, such as a factor of a branch."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -42,8 +48,8 @@ class NoTimeLeft(NotExamined):
 
 
 def in_a_line(error: BaseException) -> str:
-    """Return the kind and the words of an error."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """Return the kind and the words of an error; of very many words the first."""
+    return textwrap.shorten(f"{type(error).__name__}: {error}", LONGEST, placeholder=" ...")
 
 
 class Bench:
@@ -203,6 +209,13 @@ class Bench:
         ]
 
     @cached_property
+    def many_pairs(self) -> list[Pair]:
+        """Pairs with so many words that each expert of a mixture gets some."""
+        source = _drawn(self.source_words, MANY, SOURCE, seed=3)
+        target = _drawn(self.target_words, MANY, TARGET - 1, seed=4)
+        return [*zip(source.tolist(), target.tolist(), strict=True)]
+
+    @cached_property
     def other_pairs(self) -> list[Pair]:
         """Three pairs of other words."""
         source, target = (
@@ -308,10 +321,10 @@ class Bench:
                 weight.mul_(1 + SHAKE * noise)
 
     def wake(self) -> None:
-        """Draw matrices and factors that begin with 0, and that a step would move, at random.
+        """Draw what begins with 0, or with almost 0, and would move in a step, at random.
 
-        A branch that ends in zeros hides what it reads (as in Bachlechner et al., 2021, section 3).
-        What no step would move stays: that is a fault.
+        A branch that ends so hides what it reads (as in Bachlechner et al., 2021, section 3, and in
+        Touvron et al., 2021, section 2). What no step would move stays: that is a fault.
         """
         generator = torch.Generator().manual_seed(1)
         while waking := self._silent_that_would_move():
@@ -387,7 +400,10 @@ class Bench:
 
 
 def _is_silent(weight: nn.Parameter) -> bool:
-    return weight.requires_grad and (weight.dim() > 1 or weight.numel() == 1) and not weight.any()
+    """Whether a weight is almost 0, or 0 and no bias: these begin with 0."""
+    loudest = float(weight.detach().abs().max()) if weight.numel() else 0.0
+    may_be_zero = weight.dim() > 1 or weight.numel() == 1
+    return weight.requires_grad and loudest < QUIET and (loudest > 0 or may_be_zero)
 
 
 def _words(vocab: int, special: set[int], padding: int) -> list[int]:

@@ -464,7 +464,11 @@ def watching(bench: Bench) -> Iterator[Watched]:
         watched.trained |= module.training
 
     # Not the mode of the network as a whole: what counts is what is called.
-    hooks = [module.register_forward_pre_hook(note) for module in bench.network.modules()]
+    hooks = [
+        module.register_forward_pre_hook(note)
+        for module in bench.network.modules()
+        if not isinstance(module, torch.jit.ScriptModule)  # these take no hooks
+    ]
     try:
         with _LookUps(watched):
             yield watched

@@ -164,9 +164,22 @@ def _named(found: Examination) -> Iterator[Part]:
         yield Sentence(fault.observed, "What shows it")
         yield from _picture(fault, found)
         yield _beside_healthy(_shown_by(fault, found), found)
+        yield from _names(_shown_by(fault, found), found)
         yield Sentence(fault.change, "What to change")
     if len(found.faults) > 1:
         yield Sentence(TOGETHER)
+
+
+def _names(experiments: Sequence[str], found: Examination) -> Iterator[Part]:
+    """List what experiments say in words, such as the names of weights."""
+    said = [
+        f"{label}: {words}"
+        for name in experiments
+        for label, words in found.experiments[name].numbers.items()
+        if isinstance(words, str)
+    ]
+    if said:
+        yield Listing("Which", tuple(said))
 
 
 def _not_told_apart(found: Examination) -> Iterator[Part]:

@@ -1,16 +1,19 @@
 """Which weights a loss reaches, and whose they are."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from transformer_course.examine.bench import EFFECT, Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
+from transformer_course.examine.subject import Pair
 from transformer_course.model.transformer import evaluating
 
 NAMES_SHOWN = 4
+ROUTERS = 8
+"""How often other weights are drawn to see whether a part has work after all."""
 
 
 @experiment(
@@ -43,6 +46,8 @@ def gradients(bench: Bench) -> Outcome:
     with bench.untouched():
         found = bench.once(gradients_by_name)
         without = [name for name, gradient in found.items() if gradient is None]
+        if 0 < len(without) < len(found):
+            without = _never_reached(bench, without)
         if not without:
             return Outcome("for all")
         numbers = {"weights without": len(without), "of": len(found), "such as": _some(without)}
@@ -61,7 +66,7 @@ def gradients(bench: Bench) -> Outcome:
 def registered(bench: Bench) -> Outcome:
     """Follow the loss back to where its gradient arrives."""
     with bench.untouched():
-        loss = _loss(bench)
+        loss = _loss(bench, bench.pairs)
         known = {id(parameter) for parameter in bench.network.parameters()}
         unknown = [leaf for leaf in _leaves(loss) if id(leaf) not in known]
     if not unknown:
@@ -90,10 +95,36 @@ def layers(bench: Bench) -> Outcome:
 
 def gradients_by_name(bench: Bench) -> dict[str, Tensor | None]:
     """Return the gradient of a right loss for each parameter that wants one."""
+    return _gradients_on(bench, bench.pairs)
+
+
+def _never_reached(bench: Bench, names: list[str]) -> list[str]:
+    """Return the weights that get no gradient from more words either, whatever the weights are.
+
+    A mixture of experts leaves some without work, others with each router; what is cut off or not
+    used stays so. The network is changed.
+    """
+    for _ in range(ROUTERS):
+        found = _gradients_on(bench, bench.many_pairs)
+        names = [name for name in names if found[name] is None]
+        if not names:
+            break
+        _stir(bench.network.parameters())
+    return names
+
+
+def _stir(weights: Iterable[Tensor]) -> None:
+    """Change weights by about as much as they differ from each other."""
+    with torch.no_grad():
+        for weight in weights:
+            weight.add_(torch.randn_like(weight) * (weight.std(correction=0) + 0.1))
+
+
+def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | None]:
     weights = {n: p for n, p in bench.network.named_parameters() if p.requires_grad}
     if not weights:
         raise NotExamined("no parameter wants a gradient: all are frozen")
-    loss = _loss(bench)
+    loss = _loss(bench, pairs)
     if not loss.requires_grad:
         return dict.fromkeys(weights)
     return dict(
@@ -101,19 +132,18 @@ def gradients_by_name(bench: Bench) -> dict[str, Tensor | None]:
     )
 
 
-def _loss(bench: Bench) -> Tensor:
-    source, target_in, target_out = bench.right_batch(bench.pairs)
+def _loss(bench: Bench, pairs: Sequence[Pair]) -> Tensor:
+    source, target_in, target_out = bench.right_batch(pairs)
     with evaluating(bench.network), torch.enable_grad():
         return bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
 
 
 def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
     weights = dict(bench.network.named_parameters())
-    usual = bench.scores(bench.sources, bench.targets)
-    with torch.no_grad():
-        for name in names:
-            weights[name].add_(torch.randn_like(weights[name]) * (weights[name].std() + 0.1))
-    moved = bench.effect(bench.scores(bench.sources, bench.targets), usual)
+    source, target_in, _ = bench.right_batch(bench.many_pairs)
+    usual = bench.scores(source, target_in)
+    _stir(weights[name] for name in names)
+    moved = bench.effect(bench.scores(source, target_in), usual)
     return bool(moved.max() > EFFECT)
 
 

@@ -1,5 +1,6 @@
 """What the loss counts, and what one training step does."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -163,7 +164,7 @@ def _losses_where_sure(bench: Bench) -> tuple[float, float]:
 # A step
 
 
-def _batch(bench: Bench, pairs: list[Pair]) -> tuple[Tensor, ...]:
+def _batch(bench: Bench, pairs: Sequence[Pair]) -> tuple[Tensor, ...]:
     return tuple(each.to(bench.device) for each in bench.collate(pairs))
 
 
@@ -190,11 +191,15 @@ class _Steps:
 
 
 def _three_steps(bench: Bench) -> _Steps:
+    return _steps_on(bench, bench.pairs)
+
+
+def _steps_on(bench: Bench, pairs: Sequence[Pair]) -> _Steps:
     weights = [*bench.network.parameters()]
     before = [weight.detach().clone() for weight in weights]
     with bench.untouched():
         for _ in range(STEPS):
-            bench.step(*_batch(bench, bench.pairs))
+            bench.step(*_batch(bench, pairs))
         after = [weight.detach().clone() for weight in weights]
     return _Steps([*zip(weights, before, after, strict=True)])
 
@@ -214,6 +219,9 @@ def weights_that_move(bench: Bench) -> Outcome:
     moved = {id(weight) for weight in steps.moved}
     reached = bench.once(_reached)
     still = [w for w, _, _ in steps.pairs if id(w) in reached and id(w) not in moved]
+    if moved and still:  # with dropout another expert of a mixture may have done the work
+        moved |= {id(weight) for weight in _steps_on(bench, bench.many_pairs).moved}
+        still = [weight for weight in still if id(weight) not in moved]
     numbers = {"weights": len(steps.pairs), "that moved": len(moved)}
     if not moved:
         return Outcome("none", numbers)
