@@ -49,7 +49,7 @@ def test_interrupted_process_leaves_a_checkpoint_that_resumes(
         output, error = process.communicate(timeout=120)
     assert process.returncode == 130, error
     step = json.loads(output.splitlines()[-1].split(": ", 1)[1])["step"]
-    assert f"Stopped at step {step}" in error
+    assert f"Stopped at step {step}" in output
     trainer = runs.Run.read(folder).trainer(folder)
     trainer.resume(folder)
     assert trainer.step == step

@@ -101,9 +101,9 @@ def test_interrupted_training_is_resumed_to_the_bit(
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "update", update_and_interrupt)
-        status, _, error = run("train", "--corpus", "toy", "--output", folder)
+        status, output, _ = run("train", "--corpus", "toy", "--output", folder)
     assert status == 130
-    assert "Stopped at step 3" in error
+    assert "Stopped at step 3" in output
     command = json.loads((folder / "run.json").read_text())["command"]
 
     assert run("train", "--resume", "--output", folder)[0] == 0

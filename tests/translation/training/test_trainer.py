@@ -178,7 +178,7 @@ def test_same_trainer_can_go_on_after_an_interrupt(
 ) -> None:
     trainer = new_trainer(watch=interrupt_at(6))
     trainer.train()
-    assert "Stopped at step 6" in capsys.readouterr().err
+    assert "Stopped at step 6" in capsys.readouterr().out
     assert trainer.stopped
     assert not trainer.model.training
     trainer.train()

@@ -6,7 +6,6 @@ Sources: Vaswani et al. (2017), "Attention Is All You Need", section 5; Kingma a
 
 import itertools
 import math
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -174,8 +173,7 @@ class Trainer:
 
     def _say_that_it_stopped(self, bar: tqdm) -> None:
         if self.world.is_first:
-            words = f"Stopped at step {self.step}; what was learned so far is kept."
-            bar.write(words, file=sys.stderr)
+            bar.write(f"Stopped at step {self.step}; what was learned so far is kept.")
 
     def update(self, batch: Batch) -> None:
         """Take one step: loss, gradient, new weights; see :class:`TrainingSettings`.
