@@ -451,11 +451,11 @@ def test_adapter_for_hugging_face_says_what_a_configuration_lacks() -> None:
     model = Echo()
     ids = {"pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": None}
     model.config = SimpleNamespace(is_encoder_decoder=True, vocab_size=12, **ids)
-    with pytest.raises(ExaminationError, match="of Echo does not say bos: give `bos="):
+    with pytest.raises(ValueError, match="of Echo does not say bos: give `bos="):
         adapters.hugging_face(model)
     assert adapters.hugging_face(model, bos=1).bos == 1
     model.config.is_encoder_decoder = False
-    with pytest.raises(ExaminationError, match="Echo has no encoder"):
+    with pytest.raises(ValueError, match="Echo has no encoder"):
         adapters.hugging_face(model)
 
 

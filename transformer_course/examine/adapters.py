@@ -6,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine.bench import ExaminationError
 from transformer_course.examine.subject import Subject
 
 
@@ -75,12 +74,12 @@ def hugging_face(model: nn.Module, **given: Any) -> Subject:
 
     Raises
     ------
-    ExaminationError
+    ValueError
         If the model has no encoder, or its configuration lacks an id that is not given.
     """
     config = model.config
     if not getattr(config, "is_encoder_decoder", False):
-        raise ExaminationError(f"{type(model).__name__} has no encoder: nothing else is examined.")
+        raise ValueError(f"{type(model).__name__} has no encoder: nothing else is examined.")
     places = {  # of an ``EncoderDecoderModel`` each side has a configuration of its own
         "source_vocab": (getattr(config, "encoder", config), "vocab_size"),
         "target_vocab": (getattr(config, "decoder", config), "vocab_size"),
@@ -90,7 +89,7 @@ def hugging_face(model: nn.Module, **given: Any) -> Subject:
     }
     ids = {name: getattr(place, key, None) for name, (place, key) in places.items()} | given
     if missing := [name for name in places if ids[name] is None]:
-        raise ExaminationError(
+        raise ValueError(
             f"the configuration of {type(model).__name__} does not say {', '.join(missing)}: give "
             f"`{missing[0]}=...`, with which it is trained."
         )
