@@ -104,20 +104,22 @@ def _never_reached(bench: Bench, names: list[str]) -> list[str]:
     A mixture of experts leaves some without work, others with each router; what is cut off or not
     used stays so. The network is changed.
     """
+    chance = torch.Generator().manual_seed(0)
     for _ in range(ROUTERS):
         found = _gradients_on(bench, bench.many_pairs)
         names = [name for name in names if found[name] is None]
         if not names:
             break
-        _stir(bench.network.parameters())
+        _stir(bench.network.parameters(), chance)
     return names
 
 
-def _stir(weights: Iterable[Tensor]) -> None:
+def _stir(weights: Iterable[Tensor], chance: torch.Generator) -> None:
     """Change weights by about as much as they differ from each other."""
     with torch.no_grad():
         for weight in weights:
-            weight.add_(torch.randn_like(weight) * (weight.std(correction=0) + 0.1))
+            noise = torch.randn(weight.shape, generator=chance).to(weight)
+            weight.add_(noise * (weight.std(correction=0) + 0.1))
 
 
 def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | None]:
@@ -142,7 +144,7 @@ def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
     weights = dict(bench.network.named_parameters())
     source, target_in, _ = bench.right_batch(bench.many_pairs)
     usual = bench.scores(source, target_in)
-    _stir(weights[name] for name in names)
+    _stir((weights[name] for name in names), torch.Generator().manual_seed(1))
     moved = bench.effect(bench.scores(source, target_in), usual)
     return bool(moved.max() > EFFECT)
 
