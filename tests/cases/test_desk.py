@@ -140,6 +140,17 @@ def test_what_was_not_mended_is_not_solved_and_what_is_changed_is_trained_anew(o
     assert not journal.is_solved(case.case)
 
 
+def test_what_was_learned_by_the_same_program_is_taken_over(opened, monkeypatch):
+    learned, mended = opened("endless"), opened("parrot")
+    seen = learned.measured()
+    monkeypatch.setattr(mended, "_train", lambda program: pytest.fail("it is trained"))
+    mended.file.write_text(learned.file.read_text())
+    assert mended.measured() == seen
+    (mended.folder / "train.en").write_text("one\n")
+    with pytest.raises(pytest.fail.Exception, match="it is trained"):
+        mended.measured()
+
+
 def test_it_is_solved_when_it_is_mended_and_named(opened, monkeypatch):
     case = opened("endless")
     monkeypatch.setattr(desk, "GOAL", 0.0)

@@ -103,9 +103,11 @@ def test_file_that_is_not_there(fails: Fails, tmp_path: Path) -> None:
 
 def test_learners_file_needs_no_name(run: Run, tmp_path: Path) -> None:
     path = written(tmp_path, template(), NAME)
-    status, output, error = run("examine", path)
-    assert (status, error) == (0, "")
-    assert output.startswith(f"Healthy: {path}\n")
+    status, output, _ = run("examine", path, "--json")
+    found = json.loads(output)
+    assert (status, found["name"], found["verdict"]) == (0, str(path), "Healthy")
+    made = {each["name"] for each in found["experiments"]}
+    assert {"mode", "beam", "old gradients", "source in translating"} <= made
 
 
 def test_check_says_what_is_wrong_between_the_parts(run: Run, tmp_path: Path) -> None:

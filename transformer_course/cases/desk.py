@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -139,7 +140,7 @@ class Desk:
     def program(self) -> Program:
         """The program as its file is now, trained."""
         program = self.case.kind_of_program(self.file)
-        if self._note.get("of") != self._digest:
+        if _note(self.folder).get("of") != self._digest and not self._has_taken_over():
             self._train(program)
         return program
 
@@ -217,7 +218,7 @@ class Desk:
         said = program.trained().say([source for source, _ in test])
         rows = [(source, one, target) for (source, target), one in zip(test, said, strict=True)]
         score = sum(one == target for _, one, target in rows) / len(rows)
-        curve = [(step, loss) for step, loss in self._note["curve"]]
+        curve = [(step, loss) for step, loss in _note(self.folder)["curve"]]
         return Run(curve, [_short(row) for row in rows[:SHOWN]], score)
 
     def _feedback(self, verdict: Verdict, *words: str) -> Feedback:
@@ -238,17 +239,36 @@ class Desk:
         say(f"{self.case.title} has been trained: {curve[-1][0]} steps.")
         write_text(self.folder / TRAINED, json.dumps({"of": digest, "curve": curve}))
 
-    @property
-    def _note(self) -> dict[str, Any]:
-        try:
-            note = json.loads((self.folder / TRAINED).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        return note if (self.folder / WEIGHTS).exists() else {}
+    def _has_taken_over(self) -> bool:
+        """Take what another case has learned by the same program from the same text, if one has.
+
+        A case that is mended is often the healthy one, to the letter.
+        """
+        digest = self._digest
+        for folder in sorted(path.parent for path in self.folder.parent.glob(f"*/{TRAINED}")):
+            note = _note(folder)
+            if note.get("of") == digest:
+                shutil.copyfile(folder / WEIGHTS, self.folder / WEIGHTS)
+                write_text(self.folder / TRAINED, json.dumps(note))
+                return True
+        return False
 
     @property
     def _digest(self) -> str:
-        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+        """Return what tells the program and its text from all others."""
+        digest = hashlib.sha256(self.file.read_bytes())
+        for text in spoken_numbers.files(self.folder):
+            digest.update(text.read_bytes())
+        return digest.hexdigest()
+
+
+def _note(folder: Path) -> dict[str, Any]:
+    """Return what a training in a folder noted; nothing if its weights are not there."""
+    try:
+        note = json.loads((folder / TRAINED).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return note if (folder / WEIGHTS).exists() else {}
 
 
 def recorded(case: Case) -> Run:

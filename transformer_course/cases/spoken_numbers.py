@@ -109,8 +109,15 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
+def files(folder: Path) -> list[Path]:
+    """Return where :func:`write` puts the text."""
+    return [
+        folder / f"{split}.{language}" for split in ("train", "test") for language in ("en", "fr")
+    ]
+
+
 def write(folder: Path) -> None:
-    """Write ``train.en``, ``train.fr``, ``test.en`` and ``test.fr``: other numbers in each.
+    """Write ``train.en``, ``train.fr``, ``test.en`` and ``test.fr``: other numbers in each split.
 
     One English line is blank, as in many real texts: its translation stands alone.
     """
