@@ -694,12 +694,11 @@ def _add_translate(commands: "Commands") -> None:
 
 def _translate(options: argparse.Namespace) -> int:
     from transformer_course.translation.evaluation.sureness import in_small_letters
-    from transformer_course.translation.training.runs import RUN_FILE, doubt_in
+    from transformer_course.translation.training.runs import doubt_in
     from transformer_course.translation.translator import Translator
 
     translator = Translator.load(options.checkpoint)
-    has_run = (options.checkpoint / RUN_FILE).is_file()  # what Python alone has saved has none
-    doubt = doubt_in(options.checkpoint) if options.scores and has_run else None
+    doubt = doubt_in(options.checkpoint) if options.scores else None
     for name in filter(os.path.isfile, options.sentences):
         _say(f"{name} is a file; to translate what is in it, write < {name}")
     lines = iter(options.sentences) if options.sentences else _standard_input()

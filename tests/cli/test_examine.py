@@ -118,4 +118,4 @@ def test_check_says_what_is_wrong_between_the_parts(run: Run, tmp_path: Path) ->
     path = written(tmp_path, text.replace(old, "    try:"), NAME)
     status, output, _ = run("check", path)
     assert status == 1
-    assert "translating in train mode" in output
+    assert "What is wrong: translating in train mode." in output  # and nothing else

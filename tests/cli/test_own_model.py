@@ -23,10 +23,7 @@ def file_with(folder: Path, **answers: str) -> Path:
     return path
 
 
-def test_check_lists_every_part_and_no_section_of_ones_own(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("transformer_course.own.subject.finding", lambda module: "")
+def test_check_lists_every_part_and_no_section_of_ones_own(run: Run, tmp_path: Path) -> None:
     path = file_with(tmp_path, softmax=SOFTMAX)
     helper = "# --- attention: my_helper (yours) ---\ndef my_helper(): return 3\n"
     text = path.read_text(encoding="utf-8") + helper

@@ -42,8 +42,7 @@ ANSWERS = {
     "loops in the answer": (IN_ANSWER.format("while True: pass"), UNSOLVED, ""),
     "loops in the cell": (RIGHT + "\nwhile True: pass", SOLVED, ""),
     "loops without an alarm": (
-        "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0)\n"
-        f"while True: time.sleep(1)\n{RIGHT}",
+        f"import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass\n{RIGHT}",
         UNSOLVED,
         "did not end within 20 seconds",
     ),

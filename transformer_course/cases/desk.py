@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -256,10 +257,9 @@ class Desk:
     @property
     def _digest(self) -> str:
         """Return what tells the program and its text from all others."""
-        digest = hashlib.sha256(self.file.read_bytes())
-        for text in spoken_numbers.files(self.folder):
-            digest.update(text.read_bytes())
-        return digest.hexdigest()
+        text = (spoken_numbers.sides(self.folder, split) for split in ("train", "test"))
+        content = (path.read_bytes() for path in (self.file, *chain.from_iterable(text)))
+        return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 
 def _note(folder: Path) -> dict[str, Any]:

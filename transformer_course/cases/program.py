@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer_course.cases import spoken_numbers
 from transformer_course.examine import Subject
 from transformer_course.own.file import read
 from transformer_course.own.modules import module_of
@@ -95,8 +96,8 @@ class Program:
 
     def text(self, split: str) -> Text:
         """Return the pairs of a split as its files have them."""
-        sides = (self.folder / f"{split}.{language}" for language in ("en", "fr"))
-        lines = zip(*(side.read_text(encoding="utf-8").split("\n") for side in sides), strict=True)
+        files = spoken_numbers.sides(self.folder, split)
+        lines = zip(*(file.read_text(encoding="utf-8").split("\n") for file in files), strict=True)
         return [(source, target) for source, target in lines if source and target]
 
 

@@ -109,11 +109,9 @@ def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def files(folder: Path) -> list[Path]:
-    """Return where :func:`write` puts the text."""
-    return [
-        folder / f"{split}.{language}" for split in ("train", "test") for language in ("en", "fr")
-    ]
+def sides(folder: Path, split: str) -> tuple[Path, Path]:
+    """Return where the English and the French of a split are."""
+    return folder / f"{split}.en", folder / f"{split}.fr"
 
 
 def write(folder: Path) -> None:
@@ -123,8 +121,8 @@ def write(folder: Path) -> None:
     """
     numbers = random.Random(0).sample(range(1, LARGEST + 1), TEST + TRAINING)
     for split, part in {"test": numbers[:TEST], "train": numbers[TEST:]}.items():
-        sides = {"en": [*map(english, part)], "fr": [*map(french, part)]}
+        texts = [*map(english, part)], [*map(french, part)]
         if split == "train":
-            sides["en"][BLANK] = ""
-        for language, lines in sides.items():
-            write_text(folder / f"{split}.{language}", "\n".join(lines) + "\n")
+            texts[0][BLANK] = ""
+        for path, lines in zip(sides(folder, split), texts, strict=True):
+            write_text(path, "\n".join(lines) + "\n")

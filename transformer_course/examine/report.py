@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from transformer_course.checker.feedback import (
@@ -172,14 +173,9 @@ def _named(found: Examination) -> Iterator[Part]:
 
 def _names(experiments: Sequence[str], found: Examination) -> Iterator[Part]:
     """List what experiments say in words, such as the names of weights."""
-    said = [
-        f"{label}: {words}"
-        for name in experiments
-        for label, words in found.experiments[name].numbers.items()
-        if isinstance(words, str)
-    ]
-    if said:
-        yield Listing("Which", tuple(said))
+    said = chain.from_iterable(_numbers(found.experiments[name], str) for name in experiments)
+    if lines := tuple(said):
+        yield Listing("Which", lines)
 
 
 def _not_told_apart(found: Examination) -> Iterator[Part]:
@@ -225,11 +221,11 @@ def _beside_healthy(names: Sequence[str], found: Examination) -> Table:
     return Table("Experiments", ("question", "here", "in a right model"), rows)
 
 
-def _numbers(outcome: Outcome) -> tuple[str, ...]:
+def _numbers(outcome: Outcome, kind: type = object) -> tuple[str, ...]:
     return tuple(
         f"{label}: {_written(value)}"
         for label, value in outcome.numbers.items()
-        if label != "effects"
+        if label != "effects" and isinstance(value, kind)
     )
 
 

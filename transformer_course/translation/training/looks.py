@@ -17,6 +17,7 @@ import numpy as np
 from filelock import FileLock
 from jaxtyping import Int
 
+from transformer_course.checks import check_whole
 from transformer_course.files import atomic_write, now
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
@@ -237,8 +238,7 @@ def _check(look: Look) -> None:
         raise ValueError("a text is missing")
     if datetime.fromisoformat(look.at).utcoffset() != timedelta():
         raise ValueError("a time is not in UTC")
-    if type(look.beam) is not int or look.beam < 1:
-        raise ValueError("a beam keeps at least 1 hypothesis")
+    check_whole("beam", look.beam)
     rows = look.counts
     if not rows or any(len(row) != NUMBERS for row in rows):
         raise ValueError(f"each sentence needs {NUMBERS} counts")

@@ -248,14 +248,16 @@ def is_finished(folder: Path) -> bool:
 def doubt_in(folder: Path) -> float | None:
     """Return the mean log-probability below which the translator in a folder is not sure.
 
-    None for a run of an earlier version, or one that has not ended.
+    None for a run of an earlier version, for one that has not ended, and for a translator that was
+    saved without a run.
 
     Raises
     ------
     CheckpointError
-        If the folder holds no run, or a damaged one.
+        If the folder holds a damaged run.
     """
-    return read_json(folder / RUN_FILE).get("doubt_below")
+    run = folder / RUN_FILE
+    return read_json(run).get("doubt_below") if run.is_file() else None
 
 
 def pairs_trained(folder: Path) -> int | None:

@@ -100,7 +100,7 @@ class TrainingSettings:
             check_share(name, getattr(self, name))
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay must be finite, 0 or more; got {self.weight_decay}.")
-        if type(self.seed) is not int or not 0 <= self.seed < 2**32:
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**32:
             raise ValueError(f"seed must be between 0 and {2**32 - 1}, and whole; got {self.seed}.")
         check_choice("precision", self.precision, PRECISIONS)
         check_choice("schedule", self.schedule, SCHEDULES)
