@@ -21,6 +21,8 @@ jaxtyping.install_import_hook(
 )
 # Switched on where a room has its own tests; all others call models as people do, and faster.
 jaxtyping.config.update("jaxtyping_disable", True)
+# No test has to outlive a power cut, and thousands of files would wait for the disk.
+os.fsync = lambda descriptor: None
 NUMBERS = count()
 
 
@@ -55,6 +57,19 @@ def checked_signatures() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", False)
     yield
     jaxtyping.config.update("jaxtyping_disable", True)
+
+
+@pytest.fixture
+def checked_first_case(checked_signatures: None, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Check the signatures in a test's first case only, unless the exhaustive tests run as well.
+
+    The other cases call the same functions; checking them took more time than running them.
+    """
+    cases = getattr(request.node, "callspec", None)
+    repeated = cases is not None and any(cases.indices.values())
+    jaxtyping.config.update("jaxtyping_disable", repeated and bool(request.config.option.markexpr))
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

@@ -72,6 +72,23 @@ def test_unknown_words_have_an_id(toy) -> None:
     assert 0 <= translator.bleu(toy[1]) <= 100
 
 
+def test_many_sentences_come_back_in_their_order(toy, monkeypatch) -> None:
+    file, shapes = whole.course(), []
+    translator = file.Translator.from_pairs(toy[0], d_model=16, d_ff=16)
+    translator.target = translator.source
+
+    def repeat(network, source, *limits):
+        shapes.append(source.shape)
+        return source
+
+    monkeypatch.setattr(file, "greedy", repeat)
+    sentences = [source for source, _ in toy[0][:50]]
+    sentences.append(sentences[0])
+    assert translator.translate(sentences) == sentences
+    assert sum(rows for rows, _ in shapes) == 51
+    assert shapes[0][1] < shapes[-1][1]  # the short ones do not wait for the long ones
+
+
 @pytest.mark.parametrize(
     "text", ["l'homme n'aime pas le chat", "Où est-il, ce chat ?", "(oui!) il dort.", ""]
 )

@@ -358,11 +358,14 @@ class Translator:
     def decode(self, ids: list[int]) -> str:
         """Turn ids into a sentence, up to the end token."""
         known = sorted(self.target, key=self.target.get)
-        ended = ids.index(EOS) if EOS in ids else len(ids)
-        return sentence([known[number] for number in ids[:ended]])
+        return sentence([known[number] for number in ids[: [*ids, EOS].index(EOS)]])
 
     def translate(self, texts: list[str]) -> list[str]:
         """Translate sentences with `greedy`, into at most 10 words more than the longest has."""
+        if len(texts) > 32:  # in halves: short sentences need not wait for the longest
+            order, half = sorted(texts, key=len), len(texts) // 2
+            said = self.translate(order[:half]) + self.translate(order[half:])
+            return [*map(dict(zip(order, said, strict=True)).get, texts)]
         source, _, _ = collate(self.encode([(text, "") for text in texts]), BOS, EOS, PAD)
         rows = greedy(self.network, source, BOS, EOS, source.shape[1] + 10)
         return [self.decode(row) for row in rows.tolist()]
@@ -440,10 +443,9 @@ class Trainer:
         """Translate the dev sentences, measure the loss on them, and call `watch`."""
         said = self.translator.translate([source for source, _ in self.dev])
         right = [words(one) == words(two) for one, (_, two) in zip(said, self.dev, strict=True)]
-        row = {"step": self.step, "seconds": self.seconds}
+        row = {"step": self.step, "seconds": self.seconds, "said": said[:3]}
         row |= {"train_loss": sum(self.losses) / len(self.losses), "dev_loss": self.dev_loss()}
-        row |= {"dev_exact_match": sum(right) / len(right), "said": said[:3]}
-        self.history.append(row)
+        self.history.append(row | {"dev_exact_match": sum(right) / len(right)})
         self.losses = []
         watch(self)
 
@@ -477,15 +479,13 @@ def main(*files: Path) -> None:
     sides = [file.read_text("utf-8-sig").removesuffix("\n").split("\n") for file in files]
     if len(sides[0]) != len(sides[1]) or len(sides[0]) < 2:
         sys.exit(f"{len(sides[0]):,} lines and {len(sides[1]):,}: each line needs its translation.")
-    pairs = list(zip(*sides, strict=True))
-    every = max(20, len(pairs) // 100)
+    pairs, every = list(zip(*sides, strict=True)), max(20, len(sides[0]) // 100)
     train = [pair for number, pair in enumerate(pairs) if number % every]
     translator = Translator.from_pairs(train, at_least=2, d_model=128)
     with suppress(KeyboardInterrupt):
         Trainer(translator, train, pairs[::every], 3000, warmup=400, look_every=100).train(show)
-    print("Type a sentence; an empty line ends.")
     with suppress(KeyboardInterrupt, EOFError):
-        while text := input("> ").strip():
+        while text := input("A sentence (an empty line ends): ").strip():
             print(translator.search(text))
 
 

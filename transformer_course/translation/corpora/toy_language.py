@@ -349,6 +349,13 @@ def toy_corpus(seed: int = 0) -> Corpus:
         combination that is in no other split); ``dev`` (1,000: half as in ``test``, half
         with combinations of its own). No English sentence is in two splits.
     """
+    splits = {name: [*pairs] for name, pairs in _drawn_splits(seed).items()}
+    return Corpus("toy", source_language="en", target_language="fr", splits=splits)
+
+
+@cache
+def _drawn_splits(seed: int) -> dict[str, list[SentencePair]]:
+    """Draw the splits of :func:`toy_corpus`, once in a process: it takes a second."""
     rng = random.Random(seed)
     held_out = held_out_combinations(rng)
     wanted = {"seen": 21_500, "dev": 500, "test": 1_000}
@@ -365,10 +372,9 @@ def toy_corpus(seed: int = 0) -> Corpus:
     rng.shuffle(seen)
     dev = [*seen[20_000:20_500], *drawn["dev"].values()]
     rng.shuffle(dev)
-    splits = {
+    return {
         "train": seen[:20_000],
         "dev": dev,
         "test": seen[20_500:],
         "test_combinations": list(drawn["test"].values()),
     }
-    return Corpus("toy", source_language="en", target_language="fr", splits=splits)
