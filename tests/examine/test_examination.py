@@ -244,7 +244,9 @@ class Sparse(Echo):
         return self.output(said + self.source(source).mean(1, keepdim=True))
 
 
-def test_experts_without_work_are_none_that_are_not_used() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_experts_without_work_are_none_that_are_not_used(seed: int) -> None:
+    torch.manual_seed(seed)
     network = Sparse()
     assert EXPERIMENTS["gradients"].run(Bench(subject(network), 600)).word == "for all"
     network.left_over = nn.Linear(8, 8)

@@ -120,7 +120,9 @@ class Patient:
     def make_step(self) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
         """Return what takes a right step; its optimiser is made at once."""
         weights = [weight for weight in self.weights() if weight.requires_grad]
-        optimizer = torch.optim.Adam(weights, self.rate, (0.9, 0.98), weight_decay=self.decay)
+        optimizer = torch.optim.Adam(
+            weights, self.rate, (0.9, 0.98), weight_decay=self.decay, fused=True
+        )
 
         def step(source: Tensor, target_in: Tensor, target_out: Tensor) -> Tensor:
             self.network.train()

@@ -246,18 +246,21 @@ def initialise_linear_layers(model: nn.Module) -> None:
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Switch dropout and gradients off inside the block; put each module's mode back after it."""
-    with keeping_modes(model), torch.no_grad():
-        if any(module.training for module in model.modules()):  # to look is faster than to set
+    with keeping_modes(model) as modes, torch.no_grad():
+        if any(training for _, training in modes):  # to look is faster than to set
             model.eval()
         yield
 
 
 @contextmanager
-def keeping_modes(model: nn.Module) -> Iterator[None]:
-    """Put the mode of each module back after the block: parts may be in eval mode on purpose."""
+def keeping_modes(model: nn.Module) -> Iterator[list[tuple[nn.Module, bool]]]:
+    """Put the mode of each module back after the block: parts may be in eval mode on purpose.
+
+    What is yielded are the modules, each with whether it is training.
+    """
     modes = [(module, module.training) for module in model.modules()]
     try:
-        yield
+        yield modes
     finally:
         for module, mode in modes:
             if module.training != mode:

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
+from transformer_course.examine import reference
 from transformer_course.examine.bench import EFFECT, Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.subject import Pair
 from transformer_course.model.transformer import evaluating
 
 NAMES_SHOWN = 4
-ROUTERS = 8
+ROUTERS = 16
 """How often other weights are drawn to see whether a part has work after all."""
 
 
@@ -105,21 +106,23 @@ def _never_reached(bench: Bench, names: list[str]) -> list[str]:
     used stays so. The network is changed.
     """
     chance = torch.Generator().manual_seed(0)
+    weights = [*bench.network.parameters()]
+    beginnings = [weight.detach().clone() for weight in weights]
     for _ in range(ROUTERS):
         found = _gradients_on(bench, bench.many_pairs)
         names = [name for name in names if found[name] is None]
         if not names:
             break
-        _stir(bench.network.parameters(), chance)
+        _stir(weights, beginnings, chance)
     return names
 
 
-def _stir(weights: Iterable[Tensor], chance: torch.Generator) -> None:
-    """Change weights by about as much as they differ from each other."""
+def _stir(weights: Iterable[Tensor], beginnings: Iterable[Tensor], chance: torch.Generator) -> None:
+    """Move weights from where they begin, some twice as far as they differ from each other."""
     with torch.no_grad():
-        for weight in weights:
+        for weight, beginning in zip(weights, beginnings, strict=True):
             noise = torch.randn(weight.shape, generator=chance).to(weight)
-            weight.add_(noise * (weight.std(correction=0) + 0.1))
+            weight.copy_(beginning + 2 * (beginning.std(correction=0) + 0.1) * noise)
 
 
 def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | None]:
@@ -136,15 +139,18 @@ def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | Non
 
 def _loss(bench: Bench, pairs: Sequence[Pair]) -> Tensor:
     source, target_in, target_out = bench.right_batch(pairs)
+    kind = bench.kind  # asked first: it enlarges weights for a while, which spoils a gradient
     with evaluating(bench.network), torch.enable_grad():
-        return bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
+        scores = bench.scores_as_it_is(source, target_in)
+        return reference.loss(scores, target_out.to(scores.device), bench.subject.pad, kind)
 
 
 def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
-    weights = dict(bench.network.named_parameters())
+    parameters = dict(bench.network.named_parameters())
+    weights = [parameters[name] for name in names]
     source, target_in, _ = bench.right_batch(bench.many_pairs)
     usual = bench.scores(source, target_in)
-    _stir((weights[name] for name in names), torch.Generator().manual_seed(1))
+    _stir(weights, weights, torch.Generator().manual_seed(1))
     moved = bench.effect(bench.scores(source, target_in), usual)
     return bool(moved.max() > EFFECT)
 
