@@ -257,6 +257,14 @@ def test_experts_without_work_are_none_that_are_not_used(seed: int) -> None:
     )
 
 
+def test_gradients_of_very_small_weights_can_be_asked_first() -> None:
+    network = Echo()
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.mul_(0.01)
+    assert EXPERIMENTS["gradients"].run(Bench(subject(network), 600)).word == "for all"
+
+
 def test_forbidden_words_are_no_nan() -> None:
     network = Echo()
 

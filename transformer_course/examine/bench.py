@@ -161,8 +161,11 @@ class Bench:
 
     @cached_property
     def kind(self) -> str:
-        """What scores are: logits, log-probabilities or probabilities."""
-        scores = self.usual_scores
+        """What scores are: logits, log-probabilities or probabilities.
+
+        Asked in the middle of a step, too, whose gradient weights made loud for a while would spoil.
+        """
+        scores = self.scores(self.sources, self.targets)
         if bool((scores >= 0).all()) and _near(scores.sum(-1), 1):
             return "probabilities"
         return "log-probabilities" if _near(scores.logsumexp(-1), 0) else "logits"

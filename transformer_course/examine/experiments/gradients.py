@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor, nn
 
-from transformer_course.examine import reference
 from transformer_course.examine.bench import EFFECT, Bench, NotExamined
 from transformer_course.examine.experiment import Outcome, experiment
 from transformer_course.examine.subject import Pair
@@ -139,10 +138,8 @@ def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | Non
 
 def _loss(bench: Bench, pairs: Sequence[Pair]) -> Tensor:
     source, target_in, target_out = bench.right_batch(pairs)
-    kind = bench.kind  # asked first: it enlarges weights for a while, which spoils a gradient
     with evaluating(bench.network), torch.enable_grad():
-        scores = bench.scores_as_it_is(source, target_in)
-        return reference.loss(scores, target_out.to(scores.device), bench.subject.pad, kind)
+        return bench.right_loss(bench.scores_as_it_is(source, target_in), target_out)
 
 
 def _moves_scores(bench: Bench, names: Iterable[str]) -> bool:
