@@ -77,12 +77,18 @@ def opened(open_page):
 
 
 @pytest.fixture
-def page(opened):
-    """Return the page as it opens, which must not complain while a test uses it."""
-    opened.page.reload()
+def window(opened):
+    """Return the page as the test before left it, for calls of its code; it must not complain."""
     yield opened.page
     assert opened.complaints == []
     assert opened.strangers == []
+
+
+@pytest.fixture
+def page(window):
+    """Return the page as it opens."""
+    window.reload()
+    return window
 
 
 def ask(page, sentence):
@@ -99,8 +105,8 @@ def cells(page):
 # The same as Python
 
 
-def assert_as_in_python(page, translator, sentences):
-    found = page.evaluate(TRANSLATE_ALL, ["toy", sentences, 1])
+def assert_as_in_python(window, translator, sentences):
+    found = window.evaluate(TRANSLATE_ALL, ["toy", sentences, 1])
     assert [one["tokens"] for one in found] == [translator.source.tokens(s) for s in sentences]
     translations = translator.translate(sentences)
     assert [one["translation"] for one in found] == translations
@@ -110,18 +116,18 @@ def assert_as_in_python(page, translator, sentences):
         torch.testing.assert_close(here, expected, rtol=0, atol=ATTENTION_TOLERANCE)
 
 
-def test_sentences_are_translated_as_in_python(page, translator, sentences):
-    assert_as_in_python(page, translator, random.Random(1).sample(sentences, SAMPLE))
+def test_sentences_are_translated_as_in_python(window, translator, sentences):
+    assert_as_in_python(window, translator, random.Random(1).sample(sentences, SAMPLE))
 
 
 @pytest.mark.exhaustive
-def test_400_sentences_are_translated_as_in_python(page, translator, sentences):
-    assert_as_in_python(page, translator, sentences)
+def test_400_sentences_are_translated_as_in_python(window, translator, sentences):
+    assert_as_in_python(window, translator, sentences)
 
 
-def test_beam_search_finds_what_it_finds_in_python(page, translator, sentences):
+def test_beam_search_finds_what_it_finds_in_python(window, translator, sentences):
     sentences = random.Random(2).sample(sentences, SAMPLE)
-    found = page.evaluate(TRANSLATE_ALL, ["toy", sentences, 5])
+    found = window.evaluate(TRANSLATE_ALL, ["toy", sentences, 5])
     source = pad_rows([[*translator.source.encode(text), EOS] for text in sentences], PAD)
     expected = [best for (best,) in beam_search(translator.model, source, BOS, EOS, beam=5)]
     assert [one["translation"] for one in found] == [
@@ -131,7 +137,7 @@ def test_beam_search_finds_what_it_finds_in_python(page, translator, sentences):
         assert one["logProbability"] == pytest.approx(best.log_probability, abs=1e-2)
 
 
-def test_words_are_joined_as_in_python(page, translator):
+def test_words_are_joined_as_in_python(window, translator):
     tokens = translator.target.vocabulary.tokens
     numbers = range(len(SPECIAL_TOKENS), len(tokens))
     elided = [number for number in numbers if tokens[number].endswith("'")]
@@ -140,7 +146,7 @@ def test_words_are_joined_as_in_python(page, translator):
         const { target } = new Translator(TRANSLATORS.toy);
         return pairs.map(ids => target.text(ids));
     }"""
-    joined = page.evaluate(join, [list(pair) for pair in pairs])
+    joined = window.evaluate(join, [list(pair) for pair in pairs])
     assert joined == [translator.target.decode(pair) for pair in pairs]
 
 
@@ -154,9 +160,9 @@ def test_words_are_joined_as_in_python(page, translator):
         ("... ! -", []),
     ],
 )
-def test_words_are_cut_out_of_what_people_type(page, text, words):
+def test_words_are_cut_out_of_what_people_type(window, text, words):
     tokens = "text => new Translator(TRANSLATORS.toy).source.tokens(text)"
-    assert page.evaluate(tokens, text) == words
+    assert window.evaluate(tokens, text) == words
 
 
 # What the reader sees

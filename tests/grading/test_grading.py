@@ -20,7 +20,7 @@ from transformer_course.grading import Limits, Row
 from transformer_course.grading.limits import _refuse
 from transformer_course.grading.table import ANSWER, plain, to_csv
 
-LIMITS = Limits(seconds=20, memory=1.5)
+LIMITS = Limits(seconds=10, memory=1.5)
 IMPORT = "from transformer_course.exercises import toy_translation as exercise"
 CHECK = "exercise.noam.check(noam)"
 OTHERS = (name for name in catalogues()["toy_translation"] if name != "noam")
@@ -44,7 +44,7 @@ ANSWERS = {
     "loops without an alarm": (
         f"import signal\nsignal.setitimer(signal.ITIMER_REAL, 0)\nwhile True: pass\n{RIGHT}",
         UNSOLVED,
-        "did not end within 20 seconds",
+        "did not end within 10 seconds",
     ),
     "ends Python": (IN_ANSWER.format("import os; os._exit(0)"), UNSOLVED, ""),
     "segmentation fault": (
