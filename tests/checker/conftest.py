@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_course.checker.originals import NAMESPACES
+from transformer_course.checker.originals import ORIGINALS
 
 
 def settings():
@@ -38,7 +38,7 @@ def settings():
 
 
 def functions():
-    return [(name, id(f)) for namespace in NAMESPACES for name, f in vars(namespace).items()]
+    return [(name, id(f)) for namespace in ORIGINALS for name, f in vars(namespace).items()]
 
 
 @pytest.fixture

@@ -163,7 +163,7 @@ class Bench:
     def kind(self) -> str:
         """What scores are: logits, log-probabilities or probabilities.
 
-        Asked in the middle of a step, too, whose gradient weights made loud for a while would spoil.
+        Weights are not made loud for it: in the middle of a step, that would spoil the gradient.
         """
         scores = self.scores(self.sources, self.targets)
         if bool((scores >= 0).all()) and _near(scores.sum(-1), 1):
