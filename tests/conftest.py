@@ -36,6 +36,12 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
+def pytest_sessionfinish() -> None:
+    """Look for garbage a last time; pytest and Python look six times more before they end."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def progress_home(tmp_path_factory, monkeypatch):
     """Keep the progress that right answers record away from the home folder."""
