@@ -14,7 +14,11 @@ from tools.patients import SMALL, course
 from tools.signatures import WAYS
 from transformer_course.examine.bench import Bench, NotExamined
 from transformer_course.examine.experiment import EXPERIMENTS
-from transformer_course.examine.experiments.learning import beside_ours, judged
+from transformer_course.examine.experiments.learning import (
+    _may_have_ended_early,
+    beside_ours,
+    judged,
+)
 from transformer_course.examine.faults.batches import to_the_right
 from transformer_course.examine.lesson import lesson
 from transformer_course.examine.patient import Patient
@@ -264,17 +268,21 @@ def beams(change: Callable) -> Break:
     return break_patient
 
 
-def beam_cuts_one_sentence(patient: Patient) -> None:
-    """Leave out the last word of the first sentence of a batch, alone as in the batch."""
-    right, first = patient.beam, []
+def in_one_sentence(change: Callable) -> Callable[[Patient], None]:
+    """Let a beam say something else of the first sentence of a batch, alone as in the batch."""
 
-    def beam(sentences):
-        if len(sentences) > 1 and not first:
-            first.append(sentences[0])
-        said = zip(sentences, right(sentences), strict=True)
-        return [row[:-1] if sentence in first else row for sentence, row in said]
+    def break_patient(patient: Patient) -> None:
+        right, first = patient.beam, []
 
-    patient.beam = beam
+        def beam(sentences):
+            if len(sentences) > 1 and not first:
+                first.append(sentences[0])
+            said = zip(sentences, right(sentences), strict=True)
+            return [change(row) if sentence in first else row for sentence, row in said]
+
+        patient.beam = beam
+
+    return break_patient
 
 
 def cut_at_the_shortest(rows):
@@ -525,7 +533,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "beam alone": {"yes": None, "no": "beam_repeats_the_batch"},
     "beam on the pairs": {
         "not at all": None,
-        "in a single sentence": beam_cuts_one_sentence,
+        "in a single sentence": in_one_sentence(lambda row: row[:-1]),
         "in another way": beams(backwards),
     },
     "ids": {"yes": None, "no": "ids_too_large"},
@@ -679,6 +687,20 @@ def test_sentences_that_are_alike_are_said_to_be() -> None:
 def test_difference_has_its_word(word: str) -> None:
     ours = [[5, 6, 7, 8], [6, 9, 5], [7, 5, 5, 9, 6], [8, 6, 9]]
     assert beside_ours(DIFFERENCES[word](ours), ours).word == word
+
+
+@pytest.mark.parametrize(
+    ("theirs", "may"),
+    [
+        ([[6, 7], [6, 9, 5]], True),
+        ([[5, 6, 7, 8], [6, 5, 9]], True),
+        ([[5, 6, 7, 8, 7], [6, 9, 5]], False),
+        ([[5, 6], [6, 9]], False),
+    ],
+)
+def test_a_beam_that_ends_early_says_nothing_longer(theirs: list[list[int]], may: bool) -> None:
+    found = beside_ours(theirs, [[5, 6, 7, 8], [6, 9, 5]])
+    assert _may_have_ended_early(found.numbers) == may
 
 
 def test_step_that_keeps_its_gradients_elsewhere_leaves_none() -> None:

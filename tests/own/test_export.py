@@ -84,7 +84,7 @@ def test_trains_and_translates_where_only_torch_is(tmp_path, texts) -> None:
     assert done.returncode == 0, done.stderr
     assert "step 15 of 30" in done.stdout and "step 30 of 30" in done.stdout
     assert "0 s left" in done.stdout
-    assert done.stdout.rstrip().endswith(">")
+    assert done.stdout.endswith("A sentence (an empty line ends): ")
 
 
 def test_files_of_unequal_length_are_refused(tmp_path, texts) -> None:

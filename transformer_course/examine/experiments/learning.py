@@ -1,8 +1,8 @@
 """Whether the subject learns a dozen pairs, and whether it then translates them."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -420,7 +420,16 @@ def beam_on_the_pairs(bench: Bench) -> Outcome:
     if isinstance(record.beam, str):
         raise NotExamined(record.beam)
     found = beside_ours(record.beam, record.our_beam)
-    # A beam is no exact search: it may end when it has kept as many as it is wide.
-    if found.numbers["sentences that differ"] == 1:
+    if _may_have_ended_early(found.numbers):
         return Outcome("in a single sentence", found.numbers)
     return found
+
+
+def _may_have_ended_early(numbers: Mapping[str, Any]) -> bool:
+    """Whether a right beam can differ so: it is no exact search.
+
+    It may end when it has kept as many sentences as it is wide, before a longer, likelier one.
+    """
+    if numbers["sentences that differ"] != 1:
+        return False
+    return len(numbers["theirs"]) <= len(numbers["a right one"])
