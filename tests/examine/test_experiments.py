@@ -268,21 +268,17 @@ def beams(change: Callable) -> Break:
     return break_patient
 
 
-def in_one_sentence(change: Callable) -> Callable[[Patient], None]:
-    """Let a beam say something else of the first sentence of a batch, alone as in the batch."""
+def beam_cuts_one_sentence(patient: Patient) -> None:
+    """Leave out the last word of the first sentence of a batch, alone as in the batch."""
+    right, first = patient.beam, []
 
-    def break_patient(patient: Patient) -> None:
-        right, first = patient.beam, []
+    def beam(sentences):
+        if len(sentences) > 1 and not first:
+            first.append(sentences[0])
+        said = zip(sentences, right(sentences), strict=True)
+        return [row[:-1] if sentence in first else row for sentence, row in said]
 
-        def beam(sentences):
-            if len(sentences) > 1 and not first:
-                first.append(sentences[0])
-            said = zip(sentences, right(sentences), strict=True)
-            return [change(row) if sentence in first else row for sentence, row in said]
-
-        patient.beam = beam
-
-    return break_patient
+    patient.beam = beam
 
 
 def cut_at_the_shortest(rows):
@@ -533,7 +529,7 @@ MUST: dict[str, dict[str, str | Break | None]] = {
     "beam alone": {"yes": None, "no": "beam_repeats_the_batch"},
     "beam on the pairs": {
         "not at all": None,
-        "in a single sentence": in_one_sentence(lambda row: row[:-1]),
+        "in a single sentence": beam_cuts_one_sentence,
         "in another way": beams(backwards),
     },
     "ids": {"yes": None, "no": "ids_too_large"},

@@ -72,7 +72,7 @@ def _put_back(namespace: Any) -> dict[str, Any]:
 def _hold(namespace: Any, content: dict[str, Any]) -> None:
     """Give some names of a module or class other values, or take them away."""
     for name, value in content.items():
-        if value is not NOTHING:
-            setattr(namespace, name, value)
-        elif name in vars(namespace):
+        if value is NOTHING:
             delattr(namespace, name)
+        else:
+            setattr(namespace, name, value)
