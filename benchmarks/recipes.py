@@ -79,6 +79,18 @@ def rotary_and_gelu(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
     v.replace_parts(trainer.model, FeedForward, with_gelu)
 
 
+def inverse_root(recipe: Recipe) -> Settings:
+    """Let the rate rise to the cosine's peak for a quarter of the steps, then fall by the root."""
+    warmup, plan = 0.25, recipe.training
+    scale = plan.learning_rate * (recipe.sizes["d_model"] * warmup * plan.steps) ** 0.5
+    return {"training": {"schedule": "noam", "warmup": warmup, "learning_rate": round(scale, 1)}}
+
+
+def merges_and_root(recipe: Recipe) -> Settings:
+    """Join the two changes that gained the most at 10,000 steps."""
+    return MORE_MERGES | inverse_root(recipe)
+
+
 @torch.no_grad()
 def smaller_start(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
     """Begin with queries, keys and values that are shorter by the root of 2, as fairseq does."""
@@ -102,20 +114,23 @@ def nothing(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
 class Change:
     """One thing done otherwise: other settings, or a trainer that is changed before it runs."""
 
-    settings: Settings = field(default_factory=dict)
+    settings: Settings | Callable[[Recipe], Settings] = field(default_factory=dict)
     prepare: Callable[[Trainer, Sequence[SentencePair]], None] = nothing
 
+    def of(self, recipe: Recipe) -> Recipe:
+        """Return the recipe with other settings."""
+        return recipe.changed(self.settings(recipe) if callable(self.settings) else self.settings)
 
+
+MORE_MERGES: Settings = {"text": {"subwords": 10_000}}
 CHANGES = {
     "as it is": Change(),
-    "10,000 merges": Change({"text": {"subwords": 10_000}}),
+    "10,000 merges": Change(MORE_MERGES),
     "merges left out at random": Change(prepare=cut_at_random),
     "rotary, GELU": Change(prepare=rotary_and_gelu),
     "norm after the sum": Change({"model": {"norm_first": False}}),
-    # Peak as high as the cosine's: 1.7 / sqrt(128 * 2500).
-    "inverse root": Change(
-        {"training": {"schedule": "noam", "warmup": 0.25, "learning_rate": 1.7}}
-    ),
+    "inverse root": Change(inverse_root),
+    "10,000 merges, inverse root": Change(merges_and_root),
     "deeper, narrower": Change(
         {"model": {"d_model": 104, "d_ff": 208, "encoder_layers": 6, "decoder_layers": 6}}
     ),
@@ -167,7 +182,7 @@ def _trained(name: str, seed: int, options: argparse.Namespace) -> dict[str, Any
     """Train with one change; return what the dev split says."""
     change = CHANGES[name]
     how = {"training": {"seed": seed, "threads": 1}}
-    recipe = _recipe(options).changed(change.settings).changed(how)
+    recipe = change.of(_recipe(options)).changed(how)
     run = Run("multi30k", recipe, pair=PAIR, data=options.data)
     corpus = run.load_corpus()
     length = " long" if options.long else ""
