@@ -101,7 +101,7 @@ results: $(AUTHOR)
 		$(BIN)/python -m tools.recorded_runs $$pair short --threads 1 && \
 		$(BIN)/python -m tools.recorded_runs $$pair long --threads 1 --ship || exit 1; done
 	@$(BIN)/python -m tools.moses_text_run en-de
-	@$(BIN)/python -m tools.moses_counts en-de
+	@$(BIN)/python -m tools.moses_counts
 	@$(BIN)/python -m tools.beam_width_runs
 
 stamp: $(AUTHOR)

@@ -7,7 +7,6 @@ The lines are repeated, with a number behind each, until there are enough.
 
 import argparse
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -68,7 +67,7 @@ def _measured(paths: list[Path]) -> dict[str, Any]:
     status = cli.main(["train", "--corpus", "files", *files, *few, "--output", str(output)])
     seconds = time.perf_counter() - start
     if status:
-        sys.exit(f"training failed with status {status}")
+        raise RuntimeError(f"training failed with status {status}")
     # Kilobytes on Linux.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return {"seconds": round(seconds, 1), "gigabytes": round(peak, 2)}

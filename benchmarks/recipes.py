@@ -1,8 +1,8 @@
 """What single changes of the recipe give the German translator of captions.
 
     python -m benchmarks.recipes --data FOLDER                 all changes, 40 minutes each
-    python -m benchmarks.recipes "10,000 merges" --seeds 0 1 2 --data FOLDER
-    python -m benchmarks.recipes "10,000 merges" --long --data FOLDER        100 minutes
+    python -m benchmarks.recipes "10,000 pieces" --seeds 0 1 2 --data FOLDER
+    python -m benchmarks.recipes "10,000 pieces" --long --data FOLDER        100 minutes
 
 Lesson 9's short recipe, or its long one, and the same with one thing changed, into what Wu et al.
 (2021) did, whose translator is ahead, or beyond. The whole dev split judges, by loss and by beam
@@ -44,7 +44,8 @@ SPLIT_MERGES = 0.1
 class PiecesAtRandom(EncodedText):
     """Sentence pairs whose words are cut otherwise each time, because merges are left out.
 
-    Their lengths, by which they are put into batches, are those without that.
+    Their lengths, by which they are put into batches, are those without that. A run that was
+    stopped begins its draws anew.
     """
 
     def __init__(self, trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
@@ -86,9 +87,9 @@ def inverse_root(recipe: Recipe) -> Settings:
     return {"training": {"schedule": "noam", "warmup": warmup, "learning_rate": round(scale, 1)}}
 
 
-def merges_and_root(recipe: Recipe) -> Settings:
+def pieces_and_root(recipe: Recipe) -> Settings:
     """Join the two changes that gained the most at 10,000 steps."""
-    return MORE_MERGES | inverse_root(recipe)
+    return MORE_PIECES | inverse_root(recipe)
 
 
 @torch.no_grad()
@@ -122,15 +123,15 @@ class Change:
         return recipe.changed(self.settings(recipe) if callable(self.settings) else self.settings)
 
 
-MORE_MERGES: Settings = {"text": {"subwords": 10_000}}
+MORE_PIECES: Settings = {"text": {"subwords": 10_000}}
 CHANGES = {
     "as it is": Change(),
-    "10,000 merges": Change(MORE_MERGES),
+    "10,000 pieces": Change(MORE_PIECES),
     "merges left out at random": Change(prepare=cut_at_random),
     "rotary, GELU": Change(prepare=rotary_and_gelu),
     "norm after the sum": Change({"model": {"norm_first": False}}),
     "inverse root": Change(inverse_root),
-    "10,000 merges, inverse root": Change(merges_and_root),
+    "10,000 pieces, inverse root": Change(pieces_and_root),
     "deeper, narrower": Change(
         {"model": {"d_model": 104, "d_ff": 208, "encoder_layers": 6, "decoder_layers": 6}}
     ),

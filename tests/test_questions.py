@@ -50,3 +50,8 @@ def test_what_is_not_answered_is_not_judged(capsys: pytest.CaptureFixture[str]) 
 def test_what_is_no_number_is_said(numbers: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_numbers("02_attention", numbers)
+
+
+def test_an_unknown_lesson_is_said() -> None:
+    with pytest.raises(ValueError, match="no lesson '2' asks for numbers; these do: 00_start_here"):
+        check_numbers("2", {1: 3})

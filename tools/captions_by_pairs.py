@@ -37,7 +37,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     parser.add_argument("--work", type=Path, default=Path(".make/captions_by_pairs"))
     options = parser.parse_args()
-    runs = _with_all(options.data) + [run for run in scores_by_pairs() if run["pairs"] in SIZES]
+    recorded = scores_by_pairs() if BY_PAIRS.is_file() else []
+    runs = _with_all(options.data) + [run for run in recorded if run["pairs"] in SIZES]
     for seed, size in product(SEEDS, SIZES):
         if (size, seed) in {(run["pairs"], run["seed"]) for run in runs}:
             continue

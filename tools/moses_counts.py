@@ -1,6 +1,6 @@
 """Count what BLEU needs of each test sentence of the long run and of that on Moses' text.
 
-    python -m tools.moses_counts en-de --data FOLDER          seconds
+    python -m tools.moses_counts --data FOLDER          seconds
 
 Lesson 9 draws test sets from these counts, and so needs no captions of that language. Both runs are
 scored in lower-cased words that Moses' rules have cut, as the run they are compared with.
@@ -17,27 +17,28 @@ from transformer_course.translation.evaluation.metrics import moses_words
 from transformer_course.translation.training.recorded_runs import MOSES_COUNTS
 from transformer_course.translation.training.runs import environment
 
+PAIR = "en-de"
+
 
 def main() -> None:
     """Count and write ``moses-counts.json``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("pair", choices=("en-de",))
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     options = parser.parse_args()
-    counts = counts_of_runs(options.pair, options.data)
+    counts = counts_of_runs(options.data)
     how = {"command": command("tools.moses_counts")} | environment()
-    write_json(MOSES_COUNTS, how | {"beam": recorded_run(options.pair)["beam"], "counts": counts})
+    write_json(MOSES_COUNTS, how | {"beam": recorded_run(PAIR)["beam"], "counts": counts})
 
 
-def counts_of_runs(pair: str, data: Path | None) -> dict[str, list[str]]:
+def counts_of_runs(data: Path | None) -> dict[str, list[str]]:
     """Return a row of ten numbers for each test sentence, in text, by what the run learned from."""
-    language = pair.split("-")[1]
-    test = multi30k_corpus(pair, data).split("test")
+    corpus = multi30k_corpus(PAIR, data)
+    language, test = corpus.target_language, corpus.split("test")
     wanted = [moses_words(pair.target, language) for pair in test]
-    plain = recorded_run(pair)["translations"]["beam_5"]
+    plain = recorded_run(PAIR)["translations"]["beam_5"]
     said = {
         "plain text": [moses_words(text, language) for text in plain],
-        "text like theirs": [text.split() for text in recorded_run(pair, "moses")["translations"]],
+        "text like theirs": [text.split() for text in recorded_run(PAIR, "moses")["translations"]],
     }
     return {
         name: [

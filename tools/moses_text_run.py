@@ -11,6 +11,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from tools.command import command
 from tools.recorded_runs import BEAM, train_to_the_end
 from transformer_course.translation import SentencePair, bleu_from_scratch
 from transformer_course.translation.checkpoints import write_json
@@ -45,7 +46,7 @@ def main() -> None:
         "minutes": last["seconds"] / 60,
         "dev_bleu": last["dev_bleu"],
         "precision": trainer.facts()["precision"],
-        "command": f"python -m tools.moses_text_run {options.pair}",
+        "command": command("tools.moses_text_run"),
         **environment(),
         "translations": translations,
     }

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from tools.command import command
 from transformer_course import cli
 from transformer_course.translation import Translator, bleu_of_counts
 from transformer_course.translation.checkpoints import read_json, write_json
@@ -25,13 +26,12 @@ from transformer_course.translation.training.looks import (
     since_the_end,
 )
 from transformer_course.translation.training.recorded_runs import OWN_TEXT
-from transformer_course.translation.training.runs import RUN_FILE, Run, environment, steps_trained
+from transformer_course.translation.training.runs import RUN_FILE, Run, environment, is_finished
 from transformer_course.translation.training.state import METRICS_FILE
 
 PIECES, SEEDS = (1500, 6000), (0, 1, 2)
 SETTINGS = "little"
 CURVE = ["step", "train_loss", "dev_loss", "dev_bleu"]
-COMMAND = "python -m tools.own_text_runs"
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 def train(folder: Path, files: tuple[Path, Path], pieces: int, seed: int) -> None:
     """Train a run to its end; leave the program if it is stopped."""
     begun = (folder / RUN_FILE).is_file()
-    if begun and steps_trained(folder) is not None:
+    if begun and is_finished(folder):
         print(f"{folder}: already there", flush=True)
         return
     new = ["--source", files[0], "--target", files[1], "--settings", SETTINGS]
@@ -68,7 +68,7 @@ def _results(folders: list[Path]) -> dict[str, Any]:
     corpus = Run.read(folders[0]).load_corpus()
     looks = [_look(folder) for folder in folders]
     return {
-        "command": COMMAND,
+        "command": command("tools.own_text_runs"),
         **environment(),
         "languages": looks[0].languages,
         "pairs": {name: len(split) for name, split in corpus.splits.items()},
@@ -84,7 +84,7 @@ def _look(folder: Path) -> Look:
         return looks[0]
     translator, test = Translator.load(folder), Run.read(folder).load_corpus().split("test")
     said = translator.translate([pair.source for pair in test])
-    return note_look(folder, COMMAND, 1, translator, test, said)
+    return note_look(folder, command("tools.own_text_runs"), 1, translator, test, said)
 
 
 def _row(folder: Path, stored: dict[str, Any], look: Look) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
+from tools.command import command
 from tools.patients import MAKERS
 from transformer_course.examine.diagnosis import LEFT_OUT, RIGHT
 from transformer_course.examine.examination import observe
@@ -158,7 +159,7 @@ def seen_in(rows: Sequence[Row]) -> dict[str, dict[str, list[str]]]:
 def _write(rows: Sequence[Row], output: Path) -> None:
     content = {
         "made": {
-            "by": "python -m tools.signatures",
+            "by": command("tools.signatures"),
             "trials": len(rows),
             "makers": sorted({row["maker"] for row in rows}),
             "on": f"{platform.machine()}, torch {torch.__version__}",

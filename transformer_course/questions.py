@@ -32,8 +32,12 @@ def check_numbers(lesson: str, numbers: dict[int, float | EllipsisType]) -> None
     Raises
     ------
     ValueError
-        If the lesson has no such question, or what is given is no number.
+        If there is no such lesson or question, or what is given is no number.
     """
+    if lesson not in RIGHT_NUMBERS:
+        raise ValueError(
+            f"no lesson {lesson!r} asks for numbers; these do: {', '.join(RIGHT_NUMBERS)}."
+        )
     right = RIGHT_NUMBERS[lesson]()
     for question, number in numbers.items():
         if question not in right:

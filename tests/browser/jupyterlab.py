@@ -76,7 +76,7 @@ def learners_lab(home: Path, folder: Path, **variables: str) -> Iterator[tuple[s
     """
     keep_all_cells(home / "settings")
     token = secrets.token_hex()
-    command = [sys.executable, "-m", "transformer_course.cli", "lab", "--", *OPTIONS]
+    command = [sys.executable, "-m", "transformer_course", "lab", "--", *OPTIONS]
     environment = own_environment(home, token) | variables
     with (home / "lab.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)

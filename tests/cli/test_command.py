@@ -91,5 +91,5 @@ def test_ctrl_c_while_arguments_are_read_is_no_traceback(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("transformer_course.translation.translator.shipped_checkpoint", interrupt)
-    assert cli.main(["translate", "toy", "the cat"]) == cli.INTERRUPTED
+    assert cli.main(["translate", "toy", "the cat"]) == 130
     assert capsys.readouterr().err == "transformer-course: interrupted.\n"

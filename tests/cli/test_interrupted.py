@@ -55,6 +55,18 @@ def test_interrupted_process_leaves_a_checkpoint_that_resumes(
     assert trainer.step == step
 
 
+def test_training_goes_on_when_nobody_reads_what_it_says(
+    tmp_path: Path, texts: tuple[Path, Path]
+) -> None:
+    folder = tmp_path / "out"
+    command = [sys.executable, "-c", FREQUENT_CHECKPOINTS, "train", "--corpus", "files"]
+    command += ["--source", texts[0], "--target", texts[1], "--steps", "10", "--output", folder]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        process.stdout.close()
+        assert process.wait(timeout=120) == 0
+    assert runs.is_finished(folder)
+
+
 def test_killed_process_leaves_a_whole_checkpoint(tmp_path: Path, texts: tuple[Path, Path]) -> None:
     """Killed at any moment, also while it writes: what lies there is whole and resumes.
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from transformer_course import cli
+from transformer_course.cli import translators
 from transformer_course.translation.translator import Translator
 
 
@@ -56,7 +57,7 @@ def test_translate_keeps_order_and_number_of_lines(
     status, output, error = run("translate", trained)
     assert (status, error) == (0, "")
     assert output.split("\n") == [line.upper() for line in lines] + [""]
-    assert max(most_at_once) == cli.LINES_AT_ONCE
+    assert max(most_at_once) == translators.LINES_AT_ONCE
 
 
 @pytest.mark.parametrize("beam", ["0", "-3", "100000"])
@@ -115,7 +116,7 @@ def test_lines_that_are_too_long_are_named_and_the_others_translated(
     type_in: Callable[[bytes], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "LINES_AT_ONCE", 4)
+    monkeypatch.setattr(translators, "LINES_AT_ONCE", 4)
     lines = ["the cat sleeps", "cat " * 12, "", "the dog eats", "the king sings", "cat " * 13]
     type_in("\n".join(lines).encode())
     status, output, error = run("translate", trained)
@@ -142,9 +143,7 @@ def test_lines_that_are_too_long_are_named_and_the_others_translated(
 def test_closed_streams_are_no_reason_for_a_traceback(
     trained: Path, streams: str, status: int, output: str, error: str
 ) -> None:
-    command = shlex.join(
-        [sys.executable, "-m", "transformer_course.cli", "translate", str(trained)]
-    )
+    command = shlex.join([sys.executable, "-m", "transformer_course", "translate", str(trained)])
     done = subprocess.run(
         f"{command} {streams}", shell=True, capture_output=True, text=True, timeout=120
     )
@@ -154,7 +153,7 @@ def test_closed_streams_are_no_reason_for_a_traceback(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a full device")
 def test_full_disk_behind_the_output_is_one_sentence(trained: Path) -> None:
-    command = [sys.executable, "-m", "transformer_course.cli", "translate", trained, "the cat"]
+    command = [sys.executable, "-m", "transformer_course", "translate", trained, "the cat"]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
     said = (

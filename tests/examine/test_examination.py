@@ -342,11 +342,21 @@ def test_what_is_no_list_of_ids_is_said() -> None:
     assert found.experiments["their translation"].numbers["error"] == "it returns no lists of ids"
 
 
-def test_texts_are_said_to_be_no_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        (["a b"] * 12, "it returns texts: let it return lists of ids"),
+        (None, "it returns NoneType: let it return lists of ids"),
+        ([[None]] * 12, "it returns no lists of ids"),
+    ],
+)
+def test_what_a_search_returns_is_said(
+    returned: object, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("transformer_course.examine.lesson.MOST_STEPS", 1)
     made = course(**SMALL).subject()
-    made.translate = lambda sources: ["a b"] * len(sources)
-    assert lesson(Bench(made, 600)).theirs == "it returns texts: let it return lists of ids"
+    made.translate = lambda sources: returned
+    assert lesson(Bench(made, 600)).theirs == words
 
 
 def test_what_fails_is_not_tried_again() -> None:

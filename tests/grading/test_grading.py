@@ -328,7 +328,7 @@ def test_nothing_is_lost_when_it_is_killed_again_and_again(tmp_path):
     kinds = ("right", "known mistake", "stub", "crashes")
     for number in range(40):
         write_submission(folder / f"{number:02}.ipynb", ANSWERS[kinds[number % 4]][0])
-    command = [sys.executable, "-m", "transformer_course.cli", "grade", str(folder)]
+    command = [sys.executable, "-m", "transformer_course", "grade", str(folder)]
     command += ["--json", str(rows), "--processes", "2"]
     waits = random.Random(0)
     for _ in range(10):

@@ -28,7 +28,7 @@ from transformer_course.translation import (
     pad_rows,
 )
 from transformer_course.translation.checkpoints import CheckpointError
-from transformer_course.translation.training.cpu_loss import training_loss
+from transformer_course.translation.training.loss import training_loss
 
 from . import marian
 

@@ -62,6 +62,17 @@ def test_runs_are_trained_once_and_looked_at_last(main, tmp_path, capsys):
     assert read_json(tmp_path / "own-text.json")["runs"] == recorded["runs"]
 
 
+def test_a_run_that_was_stopped_goes_on(main, tmp_path, capsys):
+    main()
+    path = tmp_path / "work" / "60-0" / RUN_FILE
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"finished": true', '"finished": false'), encoding="utf-8")
+    capsys.readouterr()
+    main()
+    assert capsys.readouterr().out.count("already there") == 1
+    assert read_json(path)["finished"]
+
+
 def test_runs_on_different_machines_are_not_put_together(main, tmp_path):
     main()
     path = tmp_path / "work" / "60-0" / RUN_FILE

@@ -166,7 +166,7 @@ def test_jupyterlab_answers_in_the_new_folder(tmp_path):
         for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "TRANSFORMER_COURSE_HOME")
     }
     environment = os.environ | home | {"PYTHONPATH": str(ROOT), "JUPYTER_TOKEN": "token"}
-    command = [sys.executable, "-m", "transformer_course.cli", "lab", "--"]
+    command = [sys.executable, "-m", "transformer_course", "lab", "--"]
     command += ["--no-browser", "--ip=127.0.0.1", "--port=0"]
     with (tmp_path / "log").open("wb") as log:
         server = subprocess.Popen(

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from tools.sources import ROOT
-from transformer_course import cli
+from transformer_course.cli import program
 from transformer_course.tutor.command import check, how_far
 from transformer_course.tutor.places import places
 from transformer_course.workspace import texts
@@ -118,7 +118,7 @@ def test_every_command_of_the_rules_can_be_given():
     given += re.findall(r"`transformer-course (\w+[^`]*)`", rules)
     assert {line.split()[0] for line in given} == {"check", "progress", "doctor"}
     for line in given:
-        cli._parsed(line.split())
+        program._parsed(line.split())
 
 
 def test_every_key_of_the_table_is_printed(tmp_path):

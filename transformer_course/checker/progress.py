@@ -91,9 +91,10 @@ def entries(kind: str, *keys: str) -> Iterator[tuple[str, ...]]:
 def _append(path: Path, line: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
-        file.seek(0)
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(0, end - 1))
         # An earlier line may have been cut short, by a full disk for example.
-        start = "" if file.read()[-1:] in (b"", b"\n") else "\n"
+        start = "" if file.read() in (b"", b"\n") else "\n"
         file.write(f"{start}{line}\n".encode())
 
 

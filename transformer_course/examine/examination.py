@@ -84,6 +84,7 @@ def observe(
         for number, each in enumerate(EXPERIMENTS.values()):
             tick(number / len(EXPERIMENTS))
             _make(each, bench, observed)
+        tick(1.0)
         observed.curve = _curve(bench, observed)
     observed.seconds = time.monotonic() - began
     return observed

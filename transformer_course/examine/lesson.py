@@ -4,7 +4,7 @@ import contextlib
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -289,11 +289,17 @@ def _said(bench: Bench, translate: Callable, sources: list[list[int]]) -> list[l
     bench.network.train()  # as it is between two training steps
     try:
         said = translate(sources)
-        if any(isinstance(row, str) for row in said):
-            return "it returns texts: let it return lists of ids"
-        rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
+        if not isinstance(said, Iterable):
+            return f"it returns {type(said).__name__}: let it return lists of ids"
+        said = [*said]
     except Exception as error:
         return f"it raises {in_a_line(error)}"
+    if any(isinstance(row, str) for row in said):
+        return "it returns texts: let it return lists of ids"
+    try:
+        rows = [row.tolist() if isinstance(row, Tensor) else [*map(int, row)] for row in said]
+    except (TypeError, ValueError):
+        return "it returns no lists of ids"
     if not all(map(are_ids, rows)):
         return "it returns no lists of ids"
     if len(rows) != len(sources):

@@ -51,7 +51,8 @@ class Capstone:
     lesson
         Lesson 13's name.
     exercises
-        What is looked at, with a sentence on what is wanted.
+        What is looked at, with a function that says what is wrong with it, in a sentence; ``""`` if
+        nothing is.
     failures, predictions
         Always empty: nothing is run.
     """

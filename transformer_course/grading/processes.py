@@ -88,7 +88,7 @@ def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -
     Raises
     ------
     ValueError
-        If ``processes`` is below 1.
+        If ``processes`` is below 1, or this is Windows.
     """
     if processes < 1:
         raise ValueError(f"the number of processes must be at least 1; got {processes}.")

@@ -119,6 +119,12 @@ class Translator:
             returned, instead of having words of their own.
         sizes
             Fields of :class:`TransformerConfig` other than the vocabularies.
+
+        Raises
+        ------
+        ValueError
+            If a size is impossible, a language has no tokeniser, or that many sub-words cannot be
+            learned from the pairs.
         """
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         if subwords:

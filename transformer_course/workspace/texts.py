@@ -36,7 +36,7 @@ def command() -> str:
     """Return how this installation of the course is called from any folder."""
     script = Path(sys.executable).with_name("transformer-course")
     there = next((path for path in (script, script.with_suffix(".exe")) if path.exists()), None)
-    words = [str(there)] if there else [sys.executable, "-m", "transformer_course.cli"]
+    words = [str(there)] if there else [sys.executable, "-m", "transformer_course"]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 

@@ -346,6 +346,17 @@ def test_unequal_files_are_refused_with_the_place(tmp_path: Path) -> None:
         read_pairs(*paths)
 
 
+def test_an_empty_file_beside_another_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has 2 lines, .* has 0: line n of one must [^.]*\.$"):
+        read_pairs(*write_pair(tmp_path, ["a", "b"], []))
+
+
+def test_files_without_a_sentence_that_is_short_enough_are_refused(tmp_path: Path) -> None:
+    long = ["x" * 2001] * 4
+    with pytest.raises(ValueError, match="all 4 pairs have over 2,000 characters on a side: put"):
+        files_corpus(*write_pair(tmp_path, long, [*"abcd"]))
+
+
 def test_lines_that_are_no_sentences_are_left_out(tmp_path: Path) -> None:
     lines = [*"abcdefgh", "x" * 1_000_000]
     corpus = files_corpus(*write_pair(tmp_path, lines, [*"ijklmnop", "short"]))

@@ -36,8 +36,8 @@ def learning(bench: Bench) -> Outcome:
     first, last = record.losses[0], min(record.losses[-5:])
     numbers = {
         "steps": record.steps,
-        "loss before": first,
-        "after": record.losses[-1],
+        "loss after one step": first,
+        "in the end": record.losses[-1],
         "tokens that are right": record.by_heart,
     }
     if record.learned:

@@ -424,7 +424,8 @@ LEFT_OUT = (
     Kind(
         f"over {LONG} words on a side",
         _too_long,
-        "Training leaves them out. If they are many, put one sentence on each line.",
+        "Training leaves them out, unless its settings say otherwise. If they are many, put one "
+        "sentence on each line.",
     ),
     Kind(
         f"over {TOO_LONG:,} characters on a side",

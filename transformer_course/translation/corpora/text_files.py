@@ -177,10 +177,10 @@ def read_lines(source: Path, target: Path) -> tuple[list[str], list[str]]:
         raise ValueError(f"{source} is the source and the target: name the translation too.")
     sources, targets = [*iterate_lines(source)], [*iterate_lines(target)]
     if len(sources) != len(targets):
-        raise ValueError(
-            f"{unequal(str(source), str(target), len(sources), len(targets))} They seem to part at "
-            f"line {parting(sources, targets):,}."
-        )
+        words = unequal(str(source), str(target), len(sources), len(targets))
+        if sources and targets:
+            words += f" They seem to part at line {parting(sources, targets):,}."
+        raise ValueError(words)
     return sources, targets
 
 
@@ -247,14 +247,12 @@ def files_corpus(
         those of a split are of other languages.
     """
     languages = language_of(source), language_of(target)
-    pairs, blank = read_pairs(source, target)
-    pairs, too_long = _short(pairs)
+    pairs, blank, too_long = _short_pairs(source, target)
     given = {}
     for name, files in (("dev", dev), ("test", test)):
         if files:
             _check_languages(name, files, languages)
-            there, blank_there = read_pairs(*files)
-            given[name], too_long_there = _short(there)
+            given[name], blank_there, too_long_there = _short_pairs(*files)
             blank, too_long = blank + blank_there, too_long + too_long_there
     try:
         splits, repeated = complete(pairs, given, seed)
@@ -268,10 +266,16 @@ def files_corpus(
     return Corpus("files", *languages, splits, counted(left_out))
 
 
-def _short(pairs: Sequence[SentencePair]) -> tuple[list[SentencePair], int]:
-    """Return the pairs that are not too long, and how many are."""
+def _short_pairs(source: Path, target: Path) -> tuple[list[SentencePair], int, int]:
+    """Return the pairs of two files that are not too long, how many are blank, and too long."""
+    pairs, blank = read_pairs(source, target)
     short = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= TOO_LONG]
-    return short, len(pairs) - len(short)
+    if not short:
+        raise ValueError(
+            f"{source} and {target}: all {len(pairs):,} pairs have over {TOO_LONG:,} characters on "
+            f"a side: put one sentence on each line."
+        )
+    return short, blank, len(pairs) - len(short)
 
 
 def _check_languages(split: str, files: tuple[Path, Path], languages: tuple[str, str]) -> None:

@@ -103,7 +103,8 @@ def translate_and_evaluate(
     Raises
     ------
     ValueError
-        If there are no pairs.
+        If there are no pairs, ``beam`` is below 1, or a source has more tokens than the model has
+        positions.
     """
     _check_pairs(pairs)
     start = time.perf_counter()

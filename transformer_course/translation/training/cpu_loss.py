@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -21,33 +20,11 @@ from transformer_course.model import (
     fused_attention,
     scaled_dot_product_attention,
 )
-from transformer_course.translation.corpora.batches import Batch
-from transformer_course.translation.training.precision import mixed_precision
 
 # Up to here the plain matrix products are faster than the fused kernel, which works in blocks.
 SHORT_ROW = 24
 # Rows of logits at a time: enough for full speed, and never the memory of all of them.
 ROWS_AT_ONCE = 1024
-
-
-def training_loss(
-    model: Transformer, batch: Batch, smoothing: float, precision: torch.dtype, fast: bool
-) -> Float[Tensor, ""]:
-    """Return the loss of one step, by :func:`cpu_loss` where it applies: in 32 bits on a CPU.
-
-    It knows no bias in the output layer, as published translators have one.
-    """
-    device = batch.source.device
-    applies = precision == torch.float32 and device.type == "cpu" and model.output.bias is None
-    if fast and applies:
-        return cpu_loss(model, batch.source, batch.target_in, batch.target_out, smoothing)
-    # torch's kernel for loss.smoothed_cross_entropy; tests hold them equal.
-    with mixed_precision(device, precision):
-        logits = model(batch.source, batch.target_in).flatten(0, 1)
-        targets = batch.target_out.flatten()
-        return F.cross_entropy(
-            logits, targets, ignore_index=model.config.pad_id, label_smoothing=smoothing
-        )
 
 
 def cpu_loss(

@@ -1,6 +1,6 @@
 """Several processes that train one model, each on its part of every batch.
 
-``torchrun --nproc-per-node 2 -m transformer_course.cli train …`` starts them. Each computes the
+``torchrun --nproc-per-node 2 -m transformer_course train …`` starts them. Each computes the
 gradients of its part, all add them up, and all take the same step: the result is that of one
 process with batches of the joint size.
 
@@ -106,7 +106,8 @@ def join_world() -> Iterator[World]:
     Raises
     ------
     ValueError
-        If ``torchrun`` is to restart processes, but would give them the addresses of dead ones.
+        If there are more processes than graphics cards, or ``torchrun`` is to restart processes,
+        but would give them the addresses of dead ones.
     """
     size, device = int(os.environ.get("WORLD_SIZE", "1")), _own_device()
     if size == 1:

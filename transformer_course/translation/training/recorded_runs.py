@@ -1,8 +1,9 @@
 """The results of training runs that no lesson has the time to repeat.
 
 ``python -m tools.recorded_runs`` and, for text cut by Moses' rules, ``python -m
-tools.moses_text_run`` make them again; ``python -m tools.own_text_runs`` those of lesson 13. What
-lesson 9 compares two runs by is counted by ``python -m tools.moses_counts``.
+tools.moses_text_run`` make them again; ``python -m tools.own_text_runs`` those of lesson 13, and
+``python -m tools.captions_by_pairs`` those on fewer captions. What lesson 9 compares two runs by is
+counted by ``python -m tools.moses_counts``.
 """
 
 from pathlib import Path

@@ -29,10 +29,10 @@ from transformer_course.translation.corpora.batches import (
 from transformer_course.translation.corpora.corpus import SentencePair, fingerprint
 from transformer_course.translation.corpora.vocabulary import PAD
 from transformer_course.translation.training import state
-from transformer_course.translation.training.cpu_loss import training_loss
 from transformer_course.translation.training.data_parallel import World
 from transformer_course.translation.training.dev_split import DevSplit
 from transformer_course.translation.training.interrupts import deferred_interrupt
+from transformer_course.translation.training.loss import training_loss
 from transformer_course.translation.training.precision import choose_precision, mixed_precision
 from transformer_course.translation.training.schedule import noam, warmup_cosine
 from transformer_course.translation.training.settings import TrainingSettings
@@ -82,6 +82,12 @@ class Trainer:
         nats per token, ``dev_exact_match`` (0 to 1) and ``dev_bleu`` (0 to 100), greedy.
     stopped
         Whether Ctrl-C or SIGTERM ended :meth:`train`.
+
+    Raises
+    ------
+    ValueError
+        If there are no sentences to learn from or to evaluate on, one has more tokens than the
+        model has positions, or the precision is none that there is.
     """
 
     def __init__(
