@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tools.patients import SMALL, course
 from tools.signatures import WAYS, patient
@@ -21,7 +21,7 @@ from transformer_course.examine import (
     examine,
     reference,
 )
-from transformer_course.examine.bench import Bench, NoTimeLeft, in_a_line
+from transformer_course.examine.bench import Bench, BrokenOff, in_a_line
 from transformer_course.examine.experiment import EXPERIMENTS
 from transformer_course.examine.lesson import lesson, watching
 
@@ -63,6 +63,7 @@ def subject(network: nn.Module, **given) -> Subject:
         ({"pad": None}, "pad must be an id from 0 to 11; got None"),
         ({"eos": [2]}, r"eos must be an id from 0 to 11; got \[2\]"),
         ({"loss": 3}, "loss must be a function; got int"),
+        ({"pad": 2}, "pad and eos are both 2: then the end of a target cannot be told from its"),
         ({"test": [("a b", "c d")]}, "test must be a list of pairs of lists of ids; its first is"),
         ({"train": [([3.5], [4])]}, "its first is"),
         ({"train": ([[3], [4], [5]], [[6], [7], [8]])}, "its first is"),
@@ -327,8 +328,41 @@ def test_a_lesson_without_time_leaves_the_examination_incomplete() -> None:
 
     made.training_step = slow_step
     bench = Bench(made, 2)
-    with pytest.raises(NoTimeLeft, match="it had no time to learn the dozen pairs"):
+    with pytest.raises(BrokenOff, match="it had no time to learn the dozen pairs"):
         EXPERIMENTS["fed the right words"].run(bench)
+
+
+def test_a_vocabulary_too_small_to_teach_it_anything_leaves_it_incomplete() -> None:
+    found = examine(course((6, 6), **SMALL).subject(), 600)
+    assert found.verdict == "Incomplete"
+    assert "too few words: give one of at least ten ids" in found.observed.left_out["learning"]
+
+
+# What no experiment is needed for
+
+
+def test_weights_that_are_no_numbers_are_said() -> None:
+    made = course(**SMALL).subject()
+    with torch.no_grad():
+        made.network.output.weight[0, 0] = torch.nan
+    with pytest.raises(ExaminationError, match=r"`target_embeddings.table.weight` holds NaN or infinity"):
+        examine(made)
+
+
+def test_a_network_without_weights_is_refused() -> None:
+    with pytest.raises(ExaminationError, match="the network has no parameters"):
+        examine(Subject(nn.Identity(), source_vocab=9, target_vocab=9, pad=0, bos=1, eos=2))
+
+
+def test_the_line_that_raised_is_said() -> None:
+    def scores(source: Tensor, target: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    made = course(**SMALL).subject()
+    made.scores = scores
+    place = r"raises NotImplementedError \(test_examination.py, line \d+, in `scores`\) when"
+    with pytest.raises(ExaminationError, match=place):
+        examine(made)
 
 
 # Searches that cannot be used
@@ -382,7 +416,7 @@ def test_a_beam_that_fails_on_the_fork_alone_fails() -> None:
         return beam(sentences)
 
     made.beam = fails_on_one_word_repeated
-    assert EXPERIMENTS["beam"].run(Bench(made, 600)).word == "it raises an error"
+    assert EXPERIMENTS["beam"].run(Bench(made, 600)).word == "it cannot be used"
 
 
 # What stays as it was

@@ -4,10 +4,14 @@ Nothing stays changed: weights, buffers, gradients, the mode and random numbers 
 """
 
 import contextlib
+import site
+import sysconfig
 import textwrap
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -31,6 +35,13 @@ LONGEST = 500
 """Characters of an error that are shown."""
 QUIET = 1e-3
 """A tensor of numbers all below this is as good as 0 at its start, such as a factor of a branch."""
+LIBRARIES = (
+    "<",
+    sysconfig.get_path("stdlib"),
+    *site.getsitepackages(),
+    str(Path(__file__).parents[1]),
+)
+"""How names of files begin that are no code of the subject's."""
 EFFECT = 1e-5
 """The smallest effect, as a share of the scores' spread: what is below is rounding."""
 
@@ -43,13 +54,28 @@ class NotExamined(Exception):  # noqa: N818 - no error, but a reason
     """Why an experiment cannot be made here, in words that end a sentence."""
 
 
-class NoTimeLeft(NotExamined):
-    """An experiment that could be made in more time; the message says what took it."""
+class BrokenOff(NotExamined):
+    """Why an experiment that can be made was not, such as a lack of time."""
 
 
 def in_a_line(error: BaseException) -> str:
-    """Return the kind and the words of an error; of very many words the first."""
-    return textwrap.shorten(f"{type(error).__name__}: {error}", LONGEST, placeholder=" ...")
+    """Return the kind and the words of an error, of very many the first, and where it arose."""
+    words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return textwrap.shorten(words, LONGEST, placeholder=" ...") + _place(error)
+
+
+def _place(error: BaseException) -> str:
+    """Say which line of the subject's own code came last; nothing if there is none."""
+    own = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(LIBRARIES)
+    ]
+    if not own:
+        return ""
+    in_a_cell = "ipykernel_" in own[-1].filename
+    file = "a cell" if in_a_cell else Path(own[-1].filename).name
+    return f" ({file}, line {own[-1].lineno}, in `{own[-1].name}`)"
 
 
 class Bench:

@@ -10,9 +10,9 @@ from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
 from transformer_course.examine.bench import (
     Bench,
+    BrokenOff,
     ExaminationError,
     NotExamined,
-    NoTimeLeft,
     in_a_line,
 )
 from transformer_course.examine.experiment import EXPERIMENTS, Experiment, Outcome, failing
@@ -74,9 +74,10 @@ def observe(
     Raises
     ------
     ExaminationError
-        If the model cannot be called.
+        If the model has no weights, or some that are no numbers, or cannot be called.
     """
     began, observed = time.monotonic(), Observations(left_out=dict(_unseen(subject)))
+    _check_weights(subject)
     bench = Bench(subject, seconds)
     with untouched_globals(), bench.untouched():
         bench.shake()
@@ -88,6 +89,20 @@ def observe(
         observed.curve = _curve(bench, observed)
     observed.seconds = time.monotonic() - began
     return observed
+
+
+def _check_weights(subject: Subject) -> None:
+    weights = dict(subject.network.named_parameters())
+    if not weights:
+        raise ExaminationError(
+            "the network has no parameters: give the torch.nn.Module whose weights are trained."
+        )
+    for name, weight in weights.items():
+        if not bool(weight.detach().isfinite().all()):
+            raise ExaminationError(
+                f"`{name}` holds NaN or infinity, and every score follows from it. Was it never "
+                f"filled, or did a training go wrong? Begin with weights from before that."
+            )
 
 
 def _unseen(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -115,7 +130,7 @@ def _make(each: Experiment, bench: Bench, observed: Observations) -> None:
         try:
             with time_limit(bench.seconds_left + GRACE):
                 observed.outcomes[each.name] = each.run(bench)
-        except NoTimeLeft as reason:
+        except BrokenOff as reason:
             observed.break_off(each.name, str(reason))
         except NotExamined as reason:
             observed.left_out[each.name] = str(reason)

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from transformer_course.examine import reference
-from transformer_course.examine.bench import Bench, NotExamined, in_a_line
+from transformer_course.examine.bench import Bench, BrokenOff, NotExamined, in_a_line
 from transformer_course.examine.subject import Pair, Subject, are_ids
 
 PAIRS = 12
@@ -168,7 +168,7 @@ def _pairs(bench: Bench) -> tuple[list[Pair], list[Pair]]:
     chance = random.Random(0)
     sources, targets = bench.source_words[:40], bench.target_words[:40]
     if len(sources) < 4 or len(targets) < 7:
-        raise NotExamined("a vocabulary has too few words: give one of at least ten ids")
+        raise BrokenOff("a vocabulary has too few words: give one of at least ten ids")
     pairs: list[Pair] = []
     while len(pairs) < PAIRS:
         source = chance.sample(sources, chance.randint(2, min(5, len(sources))))

@@ -153,8 +153,8 @@ def _fine(found: Examination) -> Iterator[Part]:
     if found.observed.broken_off:
         yield Sentence(
             "Experiments that were broken off, for the reasons below: "
-            f"{len(found.observed.broken_off)}. Nothing is known about what they ask. Against lack "
-            "of time, more `seconds` help."
+            f"{len(found.observed.broken_off)}. Nothing is known about what they ask. Against a "
+            "lack of time, more `seconds` help."
         )
 
 

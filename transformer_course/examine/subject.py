@@ -103,6 +103,11 @@ class Subject:
         if self.unknown is not None:
             self._check_id("unknown", self.target_vocab)
         self._check_id("source_pad", self.source_vocab)
+        if self.pad == self.eos:
+            raise ValueError(
+                f"pad and eos are both {self.pad}: then the end of a target cannot be told from "
+                f"its padding. Give padding an id of its own, in `collate` and masks too."
+            )
 
     def _check_id(self, name: str, size: int) -> None:
         number = getattr(self, name)

@@ -101,6 +101,23 @@ def only_padding_seen(patient: Patient) -> None:
     _mask_of_source(patient, lambda real: ~real | real.all(dim=1, keepdim=True))
 
 
+def only_padding_seen_or_nothing(patient: Patient) -> None:
+    """Take the mask for its opposite, where attention to nothing at all gives zeros.
+
+    Some kernels have it so: then a source without padding says nothing.
+    """
+    only_padding_seen(patient)
+    inverted, padded = patient.masks["encoder"], torch.tensor(False)
+
+    def mask(source: Tensor, target: Tensor) -> Tensor:
+        nonlocal padded
+        padded = (source == patient.pad).any(dim=1)[:, None, None]
+        return inverted(source, target)
+
+    patient.masks["encoder"] = mask
+    patient.on_memory(lambda memory: memory * padded)
+
+
 def other_padding_id(patient: Patient) -> None:
     """Look for another id when the padding of the source is hidden."""
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_course.examine.patient import Mask, NoSuchOrgan, Patient
@@ -139,6 +140,21 @@ def one_layer_repeated(patient: Patient) -> None:
 def returns_probabilities(patient: Patient) -> None:
     """End the model with a softmax, which the loss has too."""
     patient.after_scores.append(lambda scores: scores.softmax(dim=-1))
+
+
+def target_shifted_inside(patient: Patient) -> None:
+    """Shift the target in the model, though it comes shifted: as Hugging Face does with labels."""
+    right = patient.call
+
+    def call(source: Tensor, target: Tensor, masks: dict[str, Tensor]) -> Tensor:
+        return right(source, F.pad(target[:, :-1], (1, 0), value=patient.bos), masks)
+
+    patient.call = call
+
+
+def scores_detached(patient: Patient) -> None:
+    """Return scores that know nothing of how they were computed."""
+    patient.after_scores.append(Tensor.detach)
 
 
 def activation_on_scores(patient: Patient) -> None:
