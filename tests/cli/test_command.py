@@ -17,6 +17,8 @@ SCRIPT = Path(sys.executable).with_name("transformer-course")
 def test_missing_checkpoint(fails: Callable[..., str], tmp_path: Path, command: str) -> None:
     assert "not a checkpoint folder" in fails(command, tmp_path / "nowhere")
     assert "not a checkpoint folder" in fails(command, tmp_path)
+    (tmp_path / "my.en").write_text("the cat")
+    assert "not a checkpoint folder" in fails(command, tmp_path / "my.en")
 
 
 @pytest.mark.parametrize("damaged", ["config.json", "model.safetensors"])

@@ -345,7 +345,9 @@ def test_weights_that_are_no_numbers_are_said() -> None:
     made = course(**SMALL).subject()
     with torch.no_grad():
         made.network.output.weight[0, 0] = torch.nan
-    with pytest.raises(ExaminationError, match=r"`target_embeddings.table.weight` holds NaN or infinity"):
+    with pytest.raises(
+        ExaminationError, match=r"`target_embeddings.table.weight` holds NaN or infinity"
+    ):
         examine(made)
 
 

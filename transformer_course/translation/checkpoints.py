@@ -32,7 +32,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object; raise CheckpointError if the file is missing or damaged."""
     try:
         return json_object(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"there is no {path.name} in {path.parent}: this is not a checkpoint folder. Give the "
             f"folder that `transformer-course train --output` wrote."

@@ -78,6 +78,7 @@ def test_other_encodings_are_refused(text: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
+        (b"le chat\n\xe9t\xe9\n", r"not UTF-8 text in line 2, at its beginning \(byte 0xe9\)"),
         (b"le chat\nun caf\xe9 noir\n", r"not UTF-8 text in line 2, behind 'un caf' \(byte 0xe9\)"),
         ("le chat\ndort\n".encode("utf-16-le"), "a NUL character in line 1, as UTF-16 text has"),
         (b"le chat\ndo\x00rt\n", "a NUL character in line 2"),

@@ -95,8 +95,9 @@ def _not_utf8(name: str, number: int, raw: bytes, error: UnicodeDecodeError) -> 
     if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return f"{name} is UTF-16 text; convert it to UTF-8."
     before = raw[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
+    place = f"behind {before!r}" if before else "at its beginning"
     return (
-        f"{name} is not UTF-8 text in line {number:,}, behind {before!r} (byte "
+        f"{name} is not UTF-8 text in line {number:,}, {place} (byte "
         f"0x{raw[error.start]:02x}): convert it to UTF-8, or mend the line."
     )
 
