@@ -320,6 +320,20 @@ def test_resume_grades_what_is_missing(pair, capsys):
     assert len({row["submission"] for row in again}) == 2
 
 
+UNDER_A_LIMIT_OF_THE_MACHINE = """
+import resource, sys
+from transformer_course.grading.limits import Limits, confine
+resource.setrlimit(resource.RLIMIT_CPU, (100, 100))
+confine(sys.argv[1], Limits(120, 4))
+assert resource.getrlimit(resource.RLIMIT_CPU) == (100, 100)
+"""
+
+
+def test_a_lower_limit_of_the_machine_stays(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", UNDER_A_LIMIT_OF_THE_MACHINE, str(tmp_path)]
+    assert subprocess.run(command).returncode == 0
+
+
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1200)
 def test_nothing_is_lost_when_it_is_killed_again_and_again(tmp_path):

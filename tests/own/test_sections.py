@@ -75,3 +75,16 @@ def test_the_course_goes_with_the_last_given_part() -> None:
 def test_what_the_learner_writes_between_sections_stays() -> None:
     mine = template().replace("# --- around the parts", "MINE = 1\n\n\n# --- around the parts", 1)
     assert "MINE = 1" in with_section(mine, "softmax", "softmax = 1", "yours, today")
+
+
+GIVEN_LINE = "softmax = given.softmax"
+WRITTEN = "def softmax(scores):\n    return scores.softmax(dim=-1)"
+
+
+@pytest.mark.parametrize("mark", ["(given) ", "(yours) ", ""])
+def test_what_somebody_wrote_by_hand_is_theirs_whatever_the_header_says(mark: str) -> None:
+    header = next(line for line in template().splitlines() if ": softmax (" in line)
+    text = template().replace(header, header.replace("(given) ", mark))
+    assert yours(text.replace(GIVEN_LINE, WRITTEN)) == ["softmax"]
+    assert [*sections(text)] == [*parts()]
+    assert yours(text) == []

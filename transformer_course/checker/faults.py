@@ -13,7 +13,7 @@ from transformer_course.checker.task import Task
 
 CHANGES_ARGUMENTS = (
     "Your code changes its arguments in place: work on a copy, `x = x + 1` instead of "
-    "`x += 1` or `x.add_(1)`."
+    "`x += 1` or `x.add_(1)`, `[*x, y]` instead of `x.append(y)`."
 )
 
 

@@ -69,11 +69,16 @@ def confine(home: str, limits: Limits) -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(silence, stream)
-    resource.setrlimit(resource.RLIMIT_DATA, 2 * (round(limits.memory * 2**30),))
-    # Who waits for this process ends it; should that one be killed, the system does.
-    resource.setrlimit(resource.RLIMIT_CPU, 2 * (math.ceil(limits.seconds) + AFTER,))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, most in (
+        (resource.RLIMIT_DATA, round(limits.memory * 2**30)),
+        # Who waits for this process ends it; should that one be killed, the system does.
+        (resource.RLIMIT_CPU, math.ceil(limits.seconds) + AFTER),
+        (resource.RLIMIT_FSIZE, FILE_LIMIT),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)  # the machine's own may be lower
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (allowed, allowed))
     sys.addaudithook(partial(_refuse, os.path.realpath(home)))
     torch._C.PyTorchFileWriter = _AskingFileWriter
 

@@ -48,7 +48,7 @@ def check_sections(text: str, path: Path) -> None:
         names = f"{first} and {more} more" if more > 0 else first
         raise FileError(
             f"{path} has no section for {names}: a section begins with a line such as "
-            f"`# --- start_here: softmax (given) ---`"
+            f"`# --- {sections.parts()[missing[0]]}: {missing[0]} (yours) ---`"
         )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TEMPLATE = Path(__file__).with_name("my_transformer.py")
-GIVEN = "given"
+YOURS = "yours"
 EXPORTED = "the course's"
 EARLIER_USE_OF_GIVEN = "from transformer_course.own.given import given\n"
 USE_OF_GIVEN = (
@@ -13,7 +13,8 @@ USE_OF_GIVEN = (
     "given = Given(globals())  # given.x is the course's x, which calls the parts of this file\n",
 )
 HEADER = re.compile(
-    r"^# --- (?P<lesson>\w+): (?P<name>\w+) \((?P<state>[^)\n]*)\) -+\n(?P<body>.*?)(?=^# --- |\Z)",
+    r"^# --- (?P<lesson>\w+): (?P<name>\w+)(?: \((?P<state>[^)\n]*)\))? -+\n"
+    r"(?P<body>.*?)(?=^# --- |\Z)",
     re.MULTILINE | re.DOTALL,
 )
 WIDTH = 94  # of a header
@@ -28,7 +29,7 @@ class Section:
     lesson, name
         The part, and the lesson that it is written in.
     state
-        ``"given"``, or whose it is and since when.
+        ``"given"``, or whose it is and since when, as its header says.
     body
         Its text.
     """
@@ -39,9 +40,14 @@ class Section:
     body: str
 
     @property
+    def is_given(self) -> bool:
+        """Whether it is taken from the course; who writes by hand may leave the header as it is."""
+        return f"{self.name} = given.{self.name}" in self.body.splitlines()
+
+    @property
     def is_yours(self) -> bool:
         """Whether the learner wrote it."""
-        return self.state.startswith("yours")
+        return not self.is_given and self.state != EXPORTED
 
     def __str__(self) -> str:
         header = f"# --- {self.lesson}: {self.name} ({self.state}) "
@@ -50,7 +56,7 @@ class Section:
 
 def sections(text: str) -> dict[str, Section]:
     """Return the sections of a file by the name of their part."""
-    found = [Section(**match.groupdict()) for match in HEADER.finditer(text)]
+    found = [Section(**match.groupdict(YOURS)) for match in HEADER.finditer(text)]
     return {section.name: section for section in found}
 
 
@@ -99,11 +105,11 @@ def with_section(text: str, name: str, body: str, state: str) -> str:
         raise KeyError(name)
 
     def written(match: re.Match[str]) -> str:
-        old = Section(**match.groupdict())
+        old = Section(**match.groupdict(YOURS))
         return str(Section(old.lesson, name, state, body) if old.name == name else old)
 
     text = HEADER.sub(written, text)
-    if all(section.state != GIVEN for section in sections(text).values()):
+    if not any(section.is_given for section in sections(text).values()):
         for line in USE_OF_GIVEN:
             text = text.replace(line, "")
     return text

@@ -8,7 +8,7 @@ from torch import Tensor
 from transformer_course.checker.cases import Case, Property, vectors
 from transformer_course.checker.exercise import exercise
 
-_NOTHING = torch.zeros(2, 3, dtype=torch.float64)
+_NO_MEAN, _NO_SQUARE = (torch.zeros(2, 3, dtype=torch.float64) for _ in range(2))
 _WEIGHT, _GRADIENT, _MEAN = (vectors(2, 3, seed=seed).double() for seed in range(3))
 _SQUARE = vectors(2, 3, seed=3).double() ** 2
 _SOME_ZERO = torch.tensor([0.0, 1e-3, -20.0], dtype=torch.float64)
@@ -17,7 +17,7 @@ _SOME_ZERO = torch.tensor([0.0, 1e-3, -20.0], dtype=torch.float64)
 def _ten_steps(code: Callable, weight: Tensor, rate: float) -> Tensor:
     """Go down into a valley, which is steeper for one weight than for another."""
     steepness = torch.arange(1, len(weight) + 1)
-    mean = square = torch.zeros_like(weight)
+    mean, square = torch.zeros_like(weight), torch.zeros_like(weight)
     for step in range(1, 11):
         gradient = steepness * (weight - 1)
         weight, mean, square = code(weight, gradient, mean, square, step, rate)
@@ -26,8 +26,8 @@ def _ten_steps(code: Callable, weight: Tensor, rate: float) -> Tensor:
 
 @exercise(
     cases=[
-        Case((_WEIGHT, _GRADIENT, _NOTHING, _NOTHING, 1, 0.1)),
-        Case((_SOME_ZERO, _SOME_ZERO, _NOTHING[0], _NOTHING[0], 1, 0.5)),
+        Case((_WEIGHT, _GRADIENT, _NO_MEAN, _NO_SQUARE, 1, 0.1)),
+        Case((_SOME_ZERO, _SOME_ZERO, _NO_MEAN[0], _NO_SQUARE[0], 1, 0.5)),
         Case((_WEIGHT, _GRADIENT, _MEAN, _SQUARE, 2, 0.1)),
         Case((_WEIGHT, _GRADIENT, _MEAN, _SQUARE, 7, 0.01, 0.8, 0.95, 0.1)),
         Case(

@@ -10,9 +10,11 @@ from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.when_it_does_not_work.systems import (
     BOS,
     EOS,
+    Batch,
     Pair,
     System,
     batch_of,
+    fed_past_the_end,
     one_hot,
 )
 
@@ -106,13 +108,14 @@ def _judged(
     at_padding: int = _OTHER,
     pairs: list[Pair] = _PAIRS,
     pad: int = 0,
+    fed: Callable[[Batch], Batch] = lambda batch: batch,
 ) -> Case:
     """Return a case; a search that says nothing of its own says what the network says."""
     sources = [source for source, _ in pairs]
     network = _network(sources, forced, pad, at_padding)
     search = _Search(sources, forced if free is None else free)
     return Case(
-        (network, search, pairs, batch_of(pairs, pad), pad),
+        (network, search, pairs, fed(batch_of(pairs, pad)), pad),
         written=f"(scores, translate, pairs, batch, pad={pad})  # {words}",
     )
 
@@ -185,6 +188,7 @@ _SOME_WRONG = _changed(_TARGETS, 1, 3, how=_wrong_at_first)
             at_padding=6,
             pad=3,
         ),
+        _judged("the end token is fed in, too", _SOME_WRONG, fed=fed_past_the_end),
     ],
     properties=[
         Property(

@@ -16,6 +16,7 @@ from transformer_course.exercises.when_it_does_not_work.systems import (
     at,
     batch_of,
     causal,
+    fed_past_the_end,
     judged,
     one_hot,
 )
@@ -82,6 +83,7 @@ def _knows_nothing(value: Tensor, case: Case) -> bool:
         judged(_CAUSAL, _EQUALLY_LONG),
         *(judged(system, batch_of(_PAIRS)) for system in _SYSTEMS),
         judged(_CAUSAL, _PADDED_WITH_3, pad=3),
+        judged(_CAUSAL, fed_past_the_end(batch_of(_PAIRS))),
     ],
     properties=[
         Property("no loss is below 0", lambda value, case: bool((value >= 0).all())),

@@ -10,10 +10,12 @@ from transformer_course.checker.cases import Property, vectors
 from transformer_course.checker.exercise import exercise
 from transformer_course.exercises.when_it_does_not_work.systems import (
     BOS,
+    EOS,
     VOCAB,
     System,
     at,
     batch_of,
+    fed_past_the_end,
     judged,
     one_hot,
 )
@@ -131,6 +133,14 @@ _WHERE_PADDING_IS_3 = (
     ),
     _READS_PADDING,
 )
+_AFTER_THE_END = System(
+    "a system that reads padding where it is fed the end token",
+    _lifted(
+        lambda source, target_in: (
+            0.2 * _count(source) * (target_in == EOS)[..., None] * one_hot(target_in)
+        )
+    ),
+)
 _PAIRS = [([4, 5, 6], [7, 8, 4, 6]), ([6], [5]), ([8, 4], [6, 3, 8, 7]), ([3, 7, 5], [8])]
 _EQUALLY_LONG = batch_of([([4, 5], [7, 4, 6]), ([6, 8], [4, 8, 5])])
 _PADDED_WITH_3 = batch_of([([0, 5, 6], [7, 0]), ([6], [0]), ([8, 0], [6, 5])], pad=3)
@@ -145,6 +155,7 @@ _judged = partial(judged, side="source")
         _judged(_READS_PADDING, _EQUALLY_LONG),
         *(_judged(system, batch_of(_PAIRS)) for system in (_STEADY, _READS_PADDING, *_SYSTEMS)),
         *(_judged(system, _PADDED_WITH_3, pad=3) for system in _WHERE_PADDING_IS_3),
+        _judged(_AFTER_THE_END, fed_past_the_end(batch_of(_PAIRS))),
     ],
     properties=[
         Property("the change is not below 0", lambda value, case: value >= 0),

@@ -45,6 +45,14 @@ def batch_of(pairs: list[Pair], pad: int = 0) -> Batch:
     return collate(pairs, BOS, EOS, pad)
 
 
+def fed_past_the_end(batch: Batch) -> Batch:
+    """Return a batch in which the end token is fed in, too, where padding is to come out."""
+    source, target_in, target_out = batch
+    ended = target_out.roll(1, dims=1) == EOS
+    ended[:, 0] = False
+    return source, target_in.masked_fill(ended, EOS), target_out
+
+
 def causal(source: Tensor, target_in: Tensor) -> Tensor:
     """Score the next word by the first word of the source and the target's words so far."""
     return (_WORDS[source[:, :1]] + _WORDS[target_in].cumsum(dim=1)) @ _OUTPUT
