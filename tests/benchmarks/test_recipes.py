@@ -11,6 +11,8 @@ from transformer_course.translation import (
     Translator,
 )
 from transformer_course.translation.corpora.batches import length_batches
+from transformer_course.translation.training.recipes import LONG_RUN
+from transformer_course.translation.training.schedule import noam
 
 LINES = [
     ("the dogs are running through the high grass", "die Hunde rennen durch das hohe Gras"),
@@ -29,9 +31,15 @@ def trainer() -> Trainer:
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_settings_are_known(change) -> None:
-    assert (RECIPES["multi30k"].changed(change.settings) == RECIPES["multi30k"]) == (
-        not change.settings
-    )
+    assert (change.of(RECIPES["multi30k"]) == RECIPES["multi30k"]) == (not change.settings)
+
+
+@pytest.mark.parametrize("recipe", [RECIPES["multi30k"], LONG_RUN])
+def test_the_inverse_root_gets_as_high_as_the_cosine(recipe) -> None:
+    plan = CHANGES["inverse root"].of(recipe).training
+    warmup = round(plan.warmup * plan.steps)
+    peak = plan.learning_rate * noam(warmup, recipe.sizes["d_model"], warmup)
+    assert peak == pytest.approx(recipe.training.learning_rate, rel=0.02)
 
 
 def test_words_are_cut_otherwise_and_stay_the_same_words(trainer) -> None:

@@ -335,7 +335,7 @@ def test_output_that_is_a_file(fails: Callable[..., str], tmp_path: Path) -> Non
     path.write_text("precious")
     assert "is a file; name a new folder" in fails("train", "--output", path)
     assert "Not a directory" in fails("train", "--output", path / "below")
-    assert "Not a directory" in fails("train", "--resume", "--output", path)
+    assert "not a checkpoint folder" in fails("train", "--resume", "--output", path)
     assert path.read_text() == "precious"
 
 

@@ -264,9 +264,9 @@ def _in_full(value: Any) -> str:
 
 
 def _place(path: str) -> str:
-    """Say in words where in a result something is: ``['losses'][0]`` is "losses, number 1"."""
+    """Say in words where in a result something is: of ``['losses'][0]``, "losses" and number 1."""
     steps = re.findall(r"\[(?:'([^']*)'|(\d+))\]", path)
-    words = ", ".join(name or f"number {int(index) + 1}" for name, index in steps)
+    words = ", ".join(f'"{name}"' if name else f"number {int(index) + 1}" for name, index in steps)
     return f"result {words}" if words.startswith("number") else words
 
 
