@@ -18,7 +18,7 @@ from transformer_course.cli import main
 from transformer_course.exercises import catalogues
 from transformer_course.grading import Limits, Row
 from transformer_course.grading.limits import _refuse
-from transformer_course.grading.table import ANSWER, plain, to_csv
+from transformer_course.grading.table import ANSWER, Cluster, plain, to_csv
 
 # A third of the seconds are a cell's: more than the five that a check gives an answer.
 LIMITS = Limits(seconds=20, memory=1.5)
@@ -240,6 +240,9 @@ def test_answers_that_no_mistake_explains_are_grouped_by_what_they_compute(tmp_p
     (group,) = grading.clusters(rows)
     assert group.submissions == ("a.ipynb", "b.ipynb")
     assert str(group).startswith("2 x noam: Wrong in")
+    assert str(group).endswith(" (a.ipynb, b.ipynb)")
+    many = Cluster("noam", "Wrong.", tuple("abcdefg"))
+    assert str(many) == "7 x noam: Wrong. (a, b, c, d, e and 2 more)"
 
 
 def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
@@ -251,7 +254,7 @@ def test_the_command_prints_a_table_and_writes_files(tmp_path, capsys):
     out = ["--csv", str(tmp_path / "out.csv"), "--json", str(tmp_path / "out.json")]
     assert main(["grade", str(folder), *out]) == 0
     shown = capsys.readouterr().out
-    assert "1 x noam: the larger branch is taken" in shown
+    assert "Mistakes that have a name:\n1 x noam: the larger branch is taken" in shown
     lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
     assert lines == [
         "\ufeffsubmission,lesson,solved,of,findings,failures,problem",

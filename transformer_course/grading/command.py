@@ -100,11 +100,13 @@ def _print(rows: list[Row]) -> None:
     if not rows:
         return
     print(on_screen(rows))
-    for mistake, count in frequent_mistakes(rows):
-        print(f"{count} x {mistake}")
+    print("(Long texts are cut here; --csv and --json keep them whole.)")
+    if mistakes := frequent_mistakes(rows):
+        print("\nMistakes that have a name:")
+        print(*(f"{count} x {mistake}" for mistake, count in mistakes), sep="\n")
     if groups := clusters(rows):
         print("\nNo known mistake explains these, and each group computes the same thing:")
         print(*groups, sep="\n")
     for question, expected in class_predictions(rows):
-        print(f"\n{question}")
+        print(f"\nWhat the class expected: {question}")
         print(*(f"{count} x {short(words)}" for words, count in expected), sep="\n")

@@ -13,6 +13,7 @@ from transformer_course.checker.comparison import short
 from transformer_course.checker.feedback import Verdict
 
 LONGEST = 10_000  # characters of a text that a submission may have made
+NAMED = 5  # submissions of a group that are named
 FORMULA = ("=", "+", "-", "@")  # how a formula begins in a spreadsheet
 ANSWER = {"lesson", "verdict", "mistakes", "finding", "computed", "feedback"}
 
@@ -150,8 +151,9 @@ class Cluster:
     submissions: tuple[str, ...]
 
     def __str__(self) -> str:
-        count, example = len(self.submissions), self.submissions[0]
-        return f"{count} x {self.exercise}: {self.finding} (such as {example})"
+        count, named = len(self.submissions), ", ".join(self.submissions[:NAMED])
+        more = f" and {count - NAMED} more" if count > NAMED else ""
+        return f"{count} x {self.exercise}: {self.finding} ({named}{more})"
 
 
 def clusters(rows: Sequence[Row]) -> list[Cluster]:
