@@ -70,6 +70,15 @@ def _first_averages(x: Tensor) -> Tensor:
     return torch.cat([x.mean(dim=1, keepdim=True), x[:, 1:]], dim=1)
 
 
+def _alike_from_both_ends(x: Tensor) -> Tensor:
+    return x + (torch.arange(x.shape[1]) - (x.shape[1] - 1) / 2).abs()[:, None]
+
+
+def _inner_averages(x: Tensor) -> Tensor:
+    inner = x[:, 1:-1].mean(dim=1, keepdim=True).expand(-1, max(0, x.shape[1] - 2), -1)
+    return torch.cat([x[:, :1], inner, x[:, 1:][:, -1:]], dim=1)
+
+
 def _rounded_by_position(x: Tensor) -> Tensor:
     scale = 1 + 0.7 * (torch.arange(x.shape[1]) > 0)[:, None]
     return x.float() * scale / scale
@@ -113,6 +122,8 @@ _LAYERS = [
     _Layer("a little of the mean added", lambda x: x + 0.05 * x.mean(dim=1, keepdim=True)),
     _Layer("the mean over all positions at the first one", _first_averages),
     _Layer("the mean over all positions at the last one", _last_averages),
+    _Layer("an encoding added that is alike from both ends", _alike_from_both_ends),
+    _Layer("the mean over the inner positions at each of them", _inner_averages),
     _Layer("self-attention with layer norm after it", _normalised_attention),
     _Layer("the mean over all positions subtracted", lambda x: x - x.mean(dim=1, keepdim=True)),
     _Layer("a convolution of width 3", lambda x: _convolution(x, 3)),
