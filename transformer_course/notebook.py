@@ -85,14 +85,15 @@ def show_source(thing: type | Callable[..., object]) -> None:
     Raises
     ------
     TypeError
-        If ``thing`` is neither a class nor a function written in Python.
+        If ``thing`` is neither a class nor a function written in Python, or its source is nowhere,
+        as that of a class in a cell.
     """
     try:
         source = _source(thing).rstrip()
     except TypeError as error:
         raise TypeError(
-            f"show_source got {thing!r}; it wants a class or function written in Python: "
-            "pass the thing itself, not a call or an instance of it"
+            f"show_source got {thing!r}; it wants a class or function written in Python, in a "
+            "file: pass the thing itself, not a call or an instance of it"
         ) from error
     # Four backticks, because a docstring may hold three.
     display(
@@ -104,7 +105,9 @@ def show_source(thing: type | Callable[..., object]) -> None:
 def _source(thing: type | Callable[..., object]) -> str:
     try:
         return inspect.getsource(thing)
-    except OSError:  # a class that the learner's file takes from the course
+    except OSError:  # a class that the learner's file takes from the course, or one of a cell
+        if thing.__name__ not in parts():
+            raise TypeError("its source is not in a file") from None
         return part_text(thing.__name__)
 
 

@@ -89,6 +89,8 @@ def test_words_are_not_overwritten(run: Run, fails: Fails, runs: Path, tmp_path:
     card = tmp_path / "card.md"
     card.write_text("mine", encoding="utf-8")
     assert "is there already, perhaps with your words" in fails("card", card, *sides(runs))
+    nowhere = tmp_path / "nowhere" / "card.md"
+    assert "there is no folder" in fails("card", nowhere, *sides(runs))
     assert card.read_text(encoding="utf-8") == "mine"
 
 

@@ -145,7 +145,7 @@ def test_folder_without_a_run_is_named(fails: Fails, tmp_path: Path) -> None:
 def test_missing_folder_is_named(fails: Fails, trained: Path, tmp_path: Path) -> None:
     path = tmp_path / "missing" / "page.html"
     assert fails("publish", trained, path) == (
-        f"transformer-course: there is no folder {path.parent} for the page: make it, or name "
+        f"transformer-course: there is no folder {path.parent} for page.html: make it, or name "
         f"another.\n"
     )
 

@@ -19,6 +19,13 @@ def test_definition_is_copied_as_it_stands(notebook) -> None:
     assert text_of(notebook, "causal_mask") == [cell.rstrip()]
 
 
+@pytest.mark.parametrize("mark", ["\u2028", "\x0c", "\x85"])
+def test_a_mark_that_ends_no_line_in_python_ends_none_here(notebook, mark: str) -> None:
+    cell = f'note = "a{mark}b"\ndef causal_mask(length):\n    return 1'
+    notebook.run(cell)
+    assert text_of(notebook, "causal_mask") == [cell.partition("\n")[2]]
+
+
 def test_newest_definition_counts(notebook) -> None:
     notebook.run(STUB.format(1) + "\n\n\n" + STUB.format(2))
     assert text_of(notebook, "causal_mask") == [STUB.format(2)]

@@ -4,6 +4,7 @@ import pytest
 
 from transformer_course.own import file
 from transformer_course.own.file import HISTORY, NAME, repair, replace
+from transformer_course.own.given import part_text
 from transformer_course.own.sections import (
     EARLIER_USE_OF_GIVEN,
     USE_OF_GIVEN,
@@ -124,6 +125,17 @@ def test_part_that_the_course_has_since_today_gets_its_section(path, new) -> Non
     assert repair(path) == f"{NAME} has a new section for {new}; everything else is as it was."
     assert path.read_text(encoding="utf-8") == whole
     assert repair(path) is None
+
+
+@pytest.mark.parametrize("new", ["build_vocabulary", "adam_update", "token_budget_batches"])
+def test_a_finished_file_loses_nothing_when_the_course_has_a_new_part(path, new) -> None:
+    text = template()
+    for name in parts():
+        text = with_section(text, name, part_text(name), "yours, today")
+    assert not any(line in text for line in USE_OF_GIVEN)
+    replace(path, text.replace(str(sections(text)[new]), ""))
+    assert repair(path) == f"{NAME} has a new section for {new}; everything else is as it was."
+    assert yours(path.read_text(encoding="utf-8")) == [name for name in parts() if name != new]
 
 
 def test_a_file_of_an_earlier_version_goes_on_with_all_that_is_yours(path) -> None:

@@ -47,7 +47,7 @@ def test_every_page_says_what_made_it():
 
 
 def test_a_page_needs_a_folder_and_is_none(tmp_path):
-    with pytest.raises(ValueError, match=r"there is no folder .*nodir for the page: make it"):
+    with pytest.raises(ValueError, match=r"there is no folder .*nodir for page.html: make it"):
         document.check_page(tmp_path / "nodir" / "page.html")
     (tmp_path / "page.html").mkdir()
     with pytest.raises(ValueError, match="is a folder: name a file"):

@@ -24,6 +24,7 @@ from transformer_course.checker.feedback import (
     Verdict,
     card,
 )
+from transformer_course.checker.time_limits import TimeLimitReached
 from transformer_course.examine import Subject
 from transformer_course.files import write_text
 from transformer_course.own.location import own_file
@@ -196,7 +197,7 @@ class Desk:
         """Train the file as it is now, and see what it scores."""
         try:
             run = self.measured()
-        except Exception as error:  # whatever is wrong with somebody's file
+        except (Exception, SystemExit, TimeLimitReached) as error:  # as somebody's file may raise
             words = f"{self.file.name} does not run: {type(error).__name__}: {error}"
             return self._feedback(Verdict.WRONG, words)
         scored = f"{run.score:.0%} of {spoken_numbers.TEST} new numbers are right"

@@ -8,6 +8,7 @@ import ast
 import builtins
 import inspect
 import linecache
+import re
 import symtable
 import sys
 from collections.abc import Callable, Collection, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 # In the learner's file all of these mean the file itself.
 THE_FILE = ("own", "model", "translation")
 COURSE = "transformer_course"
+LINE_END = re.compile(r"\r\n?|\n")
 
 
 class NotAPart(Exception):  # noqa: N818 - no error, but a reason
@@ -92,7 +94,7 @@ def statements(cell: str) -> dict[str, Statement]:
         tree = ast.parse(cell)
     except SyntaxError:
         return found
-    lines = cell.splitlines()
+    lines = LINE_END.split(cell)  # Python counts no other ends, such as form feeds
     for node in tree.body:
         statement = Statement(_text(node, lines), node)
         found |= dict.fromkeys(statement.bound, statement)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -120,7 +120,8 @@ def _keep(path: Path, text: str) -> None:
 
 
 def _now() -> str:
-    return f"{datetime.now():%Y-%m-%d %H.%M.%S.%f}"  # no colons, which Windows refuses
+    """Return the time in UTC, so that names compare; without colons, which Windows refuses."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H.%M.%S.%f}"
 
 
 def _versions(path: Path) -> list[Path]:

@@ -88,7 +88,15 @@ def completed(text: str) -> str:
                 text = f"{text[: match.end()]}{section}{text[match.end() :]}"
                 break
         before = name
-    return text
+    return _with_use_of_given(text)
+
+
+def _with_use_of_given(text: str) -> str:
+    """Return a file with what its given parts need: one that was finished has it no more."""
+    if USE_OF_GIVEN[1] in text or not any(each.is_given for each in sections(text).values()):
+        return text
+    first = next(HEADER.finditer(text)).start()
+    return f"{text[:first]}{''.join(USE_OF_GIVEN)}\n\n{text[first:]}"
 
 
 def with_section(text: str, name: str, body: str, state: str) -> str:

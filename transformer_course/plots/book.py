@@ -15,8 +15,8 @@ def chart_html(spec: dict[str, Any]) -> str:
     no JavaScript.
     """
     description = escape(spec.get("description", "Chart"))
-    # Inside a script element only "</" could end the data early.
-    data = json.dumps(spec, ensure_ascii=False).replace("</", r"<\/")
+    # In a script element "</script" would end the data early, and "<!--" could keep it from ending.
+    data = json.dumps(spec, ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" aria-label="{description}">'
         f'<script type="application/json">{data}</script>'

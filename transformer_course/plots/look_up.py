@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from transformer_course.plots.diagram import Point, arrow, box, canvas, label
+from transformer_course.plots.diagram import MARGIN, Point, arrow, box, canvas, label
 from transformer_course.plots.renderer import Picture
 from transformer_course.plots.theme import (
     COLOURS,
@@ -19,7 +19,6 @@ from transformer_course.plots.theme import (
     matplotlib_theme,
 )
 
-MARGIN = 12
 MOST_WORDS = 8
 """Up to this many words of a sentence fit across or down."""
 MOST_FEATURES = 4

@@ -23,7 +23,9 @@ SHARE = 0.99
 
 @matplotlib_theme()
 def sentence_lengths(
-    lengths: Mapping[str, Sequence[int]], title: str = "How long the sentences are"
+    lengths: Mapping[str, Sequence[int]],
+    title: str = "How long the sentences are",
+    unit: str = "words",
 ) -> Picture:
     """Draw how many sentences have how many words, a line for each text.
 
@@ -33,6 +35,8 @@ def sentence_lengths(
         The numbers of words of the sentences of each text, by its name; at most four.
     title
         What to see.
+    unit
+        What is counted.
 
     Raises
     ------
@@ -51,16 +55,20 @@ def sentence_lengths(
     for name, style in line_styles(list(lengths)).items():
         counts, _ = np.histogram(lengths[name], bins=edges)
         axes.step(edges[:-1], counts / len(lengths[name]), where="mid", **style)
-    unit = "words in a sentence" + (f" (steps of {width})" if width > 1 else "")
-    axes.set(xlabel=unit, ylabel="share of the sentences", xlim=(0, longest + width))
+    steps = f" (steps of {width})" if width > 1 else ""
+    axes.set(
+        xlabel=f"{unit} in a sentence{steps}",
+        ylabel="share of the sentences",
+        xlim=(0, longest + width),
+    )
     axes.set_ylim(bottom=0)
     axes.legend()
     entitle(axes, title)
     medians = ", ".join(f"{name} {int(np.median(numbers))}" for name, numbers in lengths.items())
     return Picture(
         axes.figure,
-        f"{title}. Lines of the share of sentences against their words; half of the sentences have "
-        f"at most so many: {medians}.",
+        f"{title}. Lines of the share of sentences against their {unit}; half of the sentences "
+        f"have at most so many: {medians}.",
     )
 
 

@@ -67,9 +67,9 @@ TITLE_CHARACTERS = 60
 """Longest line of a title that fits WIDTH."""
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 PIXELS_PER_INCH = 100
+"""Pixels of a notebook's column per inch of a matplotlib figure."""
 NEVER = -1e4
 """A score so low that its softmax is 0; Vega knows no infinity."""
-"""Pixels of a notebook's column per inch of a matplotlib figure."""
 
 ChartT = TypeVar("ChartT", bound=alt.TopLevelMixin)
 

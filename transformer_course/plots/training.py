@@ -128,7 +128,8 @@ def curve_comparison(histories: Mapping[str, History], column: str, title: str) 
     histories
         A run's name and its ``Trainer.history``; at most four.
     column
-        ``"train_loss"``, ``"dev_loss"``, ``"dev_exact_match"`` or ``"learning_rate"``.
+        ``"train_loss"``, ``"dev_loss"``, ``"dev_exact_match"``, ``"dev_bleu"`` or
+        ``"learning_rate"``.
     title
         What to see.
 

@@ -79,6 +79,12 @@ def read_tokenizer(
     others = [names[number] for number in order[len(SPECIAL_TOKENS) :]]
     try:
         vocabulary = Vocabulary([*SPECIAL_TOKENS, *others])
+    except ValueError as error:
+        raise CheckpointError(
+            f"the tokens of the {side} in {folder} do not fit config.json: {error} Download both "
+            f"again, from one model."
+        ) from None
+    try:
         return MarianTokenizer(language, read_bytes(path), vocabulary)
     except CheckpointError:
         raise

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from transformer_course.files import write_text
+from transformer_course.publish.document import check_place
 from transformer_course.translation.checkpoints import CheckpointError, read_json
 from transformer_course.translation.corpora.languages import language_name
 from transformer_course.translation.evaluation.metrics import (
@@ -143,6 +144,7 @@ def write_card(path: Path, folders: Sequence[Path], beside: Sequence[Path]) -> N
     """
     if path.suffix != SUFFIX:
         raise ValueError(f"a card is Markdown: its name must end in {SUFFIX}; got {path.name!r}.")
+    check_place(path)
     if path.exists():
         raise ValueError(f"{path} is there already, perhaps with your words: name a new file.")
     sides = [sorted(map(Told.read, side), key=lambda t: t.seed) for side in (folders, beside)]

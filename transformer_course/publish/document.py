@@ -35,12 +35,15 @@ def check_page(path: Path) -> None:
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"the name of a page must end in .html; got {path.name!r}.")
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Raise ValueError unless a file can be there: before anything is computed for it."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file.")
     if not path.parent.is_dir():
-        raise ValueError(
-            f"there is no folder {path.parent} for the page: make it, or name another."
-        )
+        raise ValueError(f"there is no folder {path.parent} for {path.name}: make it, or name another.")
 
 
 def write_document(path: Path, title: str, parts: Iterable[str]) -> None:

@@ -1,10 +1,11 @@
 """What is in two files, for people: a summary in lines, and a page."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from transformer_course.plots.own_text import bleu_by_pairs, sentence_lengths
+from transformer_course.plots.renderer import Picture
 from transformer_course.publish.document import (
     figure,
     heading,
@@ -108,13 +109,20 @@ def _first_to_mend(inspection: Inspection) -> Finding | None:
     return next((e for e in inspection.findings if not (e.doubt or e.left_out)), None)
 
 
+def _lengths(sides: Sequence[Side]) -> Picture:
+    names = [language_name(side.language) for side in sides]
+    if len({*names}) < len(names):
+        names = [side.path.name for side in sides]
+    lengths = {
+        name: [len(words) for words in side.words] for name, side in zip(names, sides, strict=True)
+    }
+    in_characters = any(side.language in WITHOUT_BLANKS for side in sides)
+    return sentence_lengths(lengths, unit="words or characters" if in_characters else "words")
+
+
 def _parts(inspection: Inspection) -> Iterator[str]:
     yield from map(paragraph, _facts(inspection))
-    lengths = {
-        language_name(side.language): [len(words) for words in side.words]
-        for side in _sides(inspection)
-    }
-    yield figure(sentence_lengths(lengths))
+    yield figure(_lengths(_sides(inspection)))
     yield heading("What to expect")
     expected, *to_mend = _outlook(inspection)
     yield paragraph(expected)

@@ -43,8 +43,9 @@ def open_lab(folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
     folder = workspace(folder)
     for line in update(folder):
         print(line)
-    # In a process of its own: it imports PyTorch, for which JupyterLab need not wait.
-    subprocess.Popen([sys.executable, "-m", "transformer_course.workspace.home"], cwd=folder)
+    # In a process of its own: it imports PyTorch, for which JupyterLab need not wait. -P: a file of
+    # the learner's, such as random.py, must not take a module's place.
+    subprocess.Popen([sys.executable, "-P", "-m", "transformer_course.workspace.home"], cwd=folder)
     print(
         f"Opening JupyterLab in {folder}. If no browser opens, use the address below. "
         "Ctrl-C ends it.",
