@@ -15,7 +15,8 @@
   let name = ""; // of the translator on show
   let translator = null;
   let views = new Map();
-  let tokens = []; // of the sentence on show
+  let sentence = ""; // on show, as it was written
+  let tokens = []; // of it
   let steps = []; // what the search kept at each step
   let best = null; // and the best hypothesis so far
   let runs = 0;
@@ -116,7 +117,7 @@
 
   // How surprising the translator finds its own words, beside what is usual.
   function doubts() {
-    const small = inSmallLetters(input.value) === null ? "" : "It reads capitals as small letters. ";
+    const small = inSmallLetters(sentence) === null ? "" : "It reads capitals as small letters. ";
     const { doubt } = checkpoint();
     const isSure = doubt === null || best.score >= doubt;
     return small + (isSure ? "" : "It is not sure of this translation. ");
@@ -124,7 +125,7 @@
 
   // Says whether the sentence can be translated, and clears away what belonged to the last one.
   function readSentence() {
-    tokens = translator.source.tokens(inSmallLetters(input.value) ?? input.value);
+    tokens = translator.source.tokens(inSmallLetters(sentence) ?? sentence);
     [steps, best] = [[], null];
     const problem = complaint();
     input.setAttribute("aria-invalid", problem !== "");
@@ -139,8 +140,9 @@
   }
 
   // Without pauses the whole sentence appears at once.
-  async function translate({ pauses, announce }) {
+  async function translate({ pauses, announce }, written = input.value) {
     const run = ++runs;
+    sentence = written;
     if (!readSentence()) return;
     let milliseconds = 0;
     const running = translator.translate(tokens, Number(beam.value));
@@ -166,15 +168,15 @@
     const speed = `${milliseconds.toFixed(1)} ms a ${translator.source.unit}`;
     // For screen readers.
     const spoken = { class: "visually-hidden", lang: language("target").code };
-    const sentence = translation.textContent.replace(/\.?$/, ". ");
-    const heard = announce ? [element("span", spoken, sentence)] : [];
+    const said = translation.textContent.replace(/\.?$/, ". ");
+    const heard = announce ? [element("span", spoken, said)] : [];
     status.replaceChildren(...heard, unknownTokens(), doubts(), `Computed here, ${speed}${silence()}.`);
   }
 
   const moves = () => !matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   function translateAgain() {
-    if (!picture.hidden) translate({ pauses: false, announce: true });
+    if (!picture.hidden) translate({ pauses: false, announce: true }, sentence);
   }
 
   // Completes the word that is being typed.
