@@ -43,7 +43,9 @@ def check_place(path: Path) -> None:
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file.")
     if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {path.parent} for {path.name}: make it, or name another.")
+        raise ValueError(
+            f"there is no folder {path.parent} for {path.name}: make it, or name another."
+        )
 
 
 def write_document(path: Path, title: str, parts: Iterable[str]) -> None:
