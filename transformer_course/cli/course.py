@@ -21,20 +21,6 @@ if TYPE_CHECKING:
     from transformer_course.cli.shared import Commands
 
 
-def add_to(commands: "Commands") -> None:
-    """Add these commands, in the order of the help."""
-    for add in (
-        _add_lab,
-        _add_check,
-        _add_progress,
-        _add_examine,
-        _add_export,
-        _add_grade,
-        _add_doctor,
-    ):
-        add(commands)
-
-
 def _add_lab(commands: "Commands") -> None:
     command = commands.add_parser("lab", help="open the lessons in JupyterLab, to work in them")
     command.set_defaults(command=_lab)
@@ -122,7 +108,9 @@ def _progress(options: argparse.Namespace) -> None:
 
 
 def _add_examine(commands: "Commands") -> None:
-    command = commands.add_parser("examine", help="say what is wrong with any Transformer")
+    command = commands.add_parser(
+        "examine", help="say what is wrong with a Transformer of anybody's, from source to target"
+    )
     command.set_defaults(command=_examine)
     command.add_argument(
         "place",
@@ -229,3 +217,15 @@ def _doctor(options: argparse.Namespace) -> int:
         if finding.advice:
             print(f"    {finding.advice}")
     return int(any(finding.advice for finding in findings))
+
+
+COMMANDS = (
+    _add_lab,
+    _add_check,
+    _add_progress,
+    _add_examine,
+    _add_export,
+    _add_grade,
+    _add_doctor,
+)
+"""What adds each of these commands, in the order of the help."""

@@ -119,6 +119,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for group in (course, train, translators):
-        group.add_to(commands)
+    for add in (*course.COMMANDS, train.add_to, *translators.COMMANDS):
+        add(commands)
     return parser

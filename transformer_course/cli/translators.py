@@ -19,20 +19,6 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 1000
 
 
-def add_to(commands: "Commands") -> None:
-    """Add these commands, in the order of the help."""
-    for add in (
-        _add_settings,
-        _add_text,
-        _add_evaluate,
-        _add_translate,
-        _add_publish,
-        _add_report,
-        _add_card,
-    ):
-        add(commands)
-
-
 def _add_settings(commands: "Commands") -> None:
     command = commands.add_parser("settings", help="print all that can be chosen for a training")
     command.set_defaults(command=_settings)
@@ -240,3 +226,15 @@ def _card(options: argparse.Namespace) -> None:
 def _say_written(page: Path) -> None:
     kilobytes = page.stat().st_size / 1e3
     print(f"{page}: {kilobytes:,.0f} kB; open it in a browser, it needs no network.")
+
+
+COMMANDS = (
+    _add_settings,
+    _add_text,
+    _add_evaluate,
+    _add_translate,
+    _add_publish,
+    _add_report,
+    _add_card,
+)
+"""What adds each of these commands, in the order of the help."""

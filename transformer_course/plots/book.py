@@ -15,14 +15,18 @@ def chart_html(spec: dict[str, Any]) -> str:
     no JavaScript.
     """
     description = escape(spec.get("description", "Chart"))
-    # In a script element "</script" would end the data early, and "<!--" could keep it from ending.
-    data = json.dumps(spec, ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<figure class="chart" aria-label="{description}">'
-        f'<script type="application/json">{data}</script>'
+        f'<script type="application/json">{script_json(spec)}</script>'
         f"<noscript>{description}</noscript>"
         "</figure>"
     )
+
+
+def script_json(content: Any) -> str:
+    """Return JSON for a script element: "</script" would end it, "<!--" could keep it open."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
 
 
 class PictureRenderer:

@@ -1,14 +1,13 @@
 """The page: the translator's script, what the reader sees of it, and what it was made from."""
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from transformer_course.files import write_text
+from transformer_course.plots.book import script_json
 from transformer_course.publish.checkpoint import checkpoint
 from transformer_course.publish.document import check_page, framed, paragraph, shades, web_file
 from transformer_course.publish.rule_of_thumb import meaning_of
@@ -121,7 +120,7 @@ def opening_script(choices: Sequence[Choice]) -> str:
         "CHOICES": [asdict(choice) for choice in choices],
         "TRANSLATORS": {},
     }
-    return "".join(f"const {name} = {_json(value)};\n" for name, value in constants.items())
+    return "".join(f"const {name} = {script_json(value)};\n" for name, value in constants.items())
 
 
 def translator_scripts(
@@ -138,11 +137,11 @@ def translator_scripts(
     """
     content = checkpoint(translator) | {"examples": examples, "doubt": doubt}
     weights, content["weights"] = content["weights"], ""
-    place = f"TRANSLATORS[{_json(name)}]"
+    place = f"TRANSLATORS[{script_json(name)}]"
     parts = [weights[start : start + PART] for start in range(0, len(weights), PART)]
     return [
-        f"{place} = {_json(content)};\n",
-        *(f"{place}.weights += {_json(part)};\n" for part in parts),
+        f"{place} = {script_json(content)};\n",
+        *(f"{place}.weights += {script_json(part)};\n" for part in parts),
     ]
 
 
@@ -186,8 +185,3 @@ def _origin(translator: Translator, run: Run, steps: int | None) -> str:
     parameters = sum(tensor.numel() for tensor in parameters_by_name(translator.model).values())
     trained = "not yet trained to the end" if steps is None else f"trained for {steps:,} steps"
     return f"A Transformer with {parameters:,} parameters, {trained} on the corpus “{run.corpus}”."
-
-
-def _json(content: Any) -> str:
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")  # in a page, "</script>" would end the script
