@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from tools.sources import ROOT
+from transformer_course.translation import recorded_run
 
 HEAD = ("what", "result", "command", "date")
 RECIPES_HEAD = ("recipe", "steps", "loss on dev", "BLEU on dev", "of each seed")
@@ -42,7 +43,7 @@ def recipes() -> list[tuple[str, str, str, str, str]]:
 
 
 def _translator(pair: str) -> tuple[str, str, str, str]:
-    scores = _read(f"results/multi30k-{pair}-long.json")
+    scores = recorded_run(pair)
     seeds = len(scores["seeds"])
     result = (
         f"BLEU {scores['sacrebleu']:.1f} (sacreBLEU), "

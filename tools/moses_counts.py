@@ -1,8 +1,8 @@
-"""Count what BLEU needs of each test sentence of the long run and of that on Moses' text.
+"""Count what BLEU needs of each German test sentence of the runs that lesson 9 compares.
 
     python -m tools.moses_counts --data FOLDER          seconds
 
-Lesson 9 draws test sets from these counts, and so needs no captions of that language. Both runs are
+Lesson 9 draws test sets from these counts, and so needs no captions of that language. The runs are
 scored in lower-cased words that Moses' rules have cut, as the run they are compared with.
 """
 
@@ -35,9 +35,10 @@ def counts_of_runs(data: Path | None) -> dict[str, list[str]]:
     corpus = multi30k_corpus(PAIR, data)
     language, test = corpus.target_language, corpus.split("test")
     wanted = [moses_words(pair.target, language) for pair in test]
-    plain = recorded_run(PAIR)["translations"]["beam_5"]
+    shipped, long = (recorded_run(PAIR, recipe)["translations"] for recipe in (None, "long"))
     said = {
-        "plain text": [moses_words(text, language) for text in plain],
+        "shipped": [moses_words(text, language) for text in shipped["beam_5"]],
+        "plain text": [moses_words(text, language) for text in long["beam_5"]],
         "text like theirs": [text.split() for text in recorded_run(PAIR, "moses")["translations"]],
     }
     return {

@@ -1,7 +1,8 @@
 """Train the translators of lesson 9 and write down what they reach.
 
     python -m tools.recorded_runs en-fr short --data FOLDER          31 to 41 minutes a seed
-    python -m tools.recorded_runs en-fr long --data FOLDER --ship    92 to 119 minutes a seed
+    python -m tools.recorded_runs en-fr long --data FOLDER           92 to 119 minutes a seed
+    python -m tools.recorded_runs en-de pieces --data FOLDER --ship  as long, with 10,000 pieces
 
 Each seed trains in a folder of its own and is skipped where it is finished; one that was stopped,
 with Ctrl-C for example, goes on where it was. Seeds of the results that are not named stay there.
@@ -23,7 +24,7 @@ from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.evaluation.evaluate import translate_and_evaluate
 from transformer_course.translation.evaluation.sureness import doubt_below
 from transformer_course.translation.training import state
-from transformer_course.translation.training.recipes import LONG_RUN
+from transformer_course.translation.training.recipes import LONG_RUN, PIECES_RUN
 from transformer_course.translation.training.recorded_runs import results_file
 from transformer_course.translation.training.runs import RUN_FILE, Run, environment
 from transformer_course.translation.training.trainer import Trainer
@@ -31,7 +32,7 @@ from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 BEAM = 5
 MEANS = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
-RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN}
+RECIPE_FOR = {"short": RECIPES["multi30k"], "long": LONG_RUN, "pieces": PIECES_RUN}
 SEEDS = [0, 1, 2]
 TRANSLATIONS = "captions.txt"
 
@@ -40,7 +41,7 @@ def main() -> None:
     """Train, score and write the results; ship the translator of the first seed if asked to."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pair", choices=("en-fr", "en-de"))
-    parser.add_argument("length", choices=RECIPE_FOR)
+    parser.add_argument("recipe", choices=RECIPE_FOR)
     parser.add_argument("--data", type=Path, help="folder with the Multi30k files")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument(
@@ -49,12 +50,12 @@ def main() -> None:
     parser.add_argument("--ship", action="store_true", help="put the translator into the package")
     parser.add_argument("--work", type=Path, default=Path(".make/recorded_runs"))
     options = parser.parse_args()
-    names = [f"{options.pair}-{options.length}-{seed}" for seed in options.seeds]
+    names = [f"{options.pair}-{options.recipe}-{seed}" for seed in options.seeds]
     folders = [options.work / name for name in names]
     for folder, seed in zip(folders, options.seeds, strict=True):
         _train(folder, seed, options)
     runs = [read_json(folder / RUN_FILE) for folder in folders]
-    file = results_file(options.pair, options.length)
+    file = results_file(options.pair, options.recipe)
     results = _results(runs, options)
     write_json(file, joined(read_json(file), results) if file.exists() else results)
     if options.ship:
@@ -66,7 +67,7 @@ def _train(folder: Path, seed: int, options: argparse.Namespace) -> None:
     if (folder / RUN_FILE).is_file():
         print(f"{folder}: already there", flush=True)
         return
-    recipe = RECIPE_FOR[options.length]
+    recipe = RECIPE_FOR[options.recipe]
     settings = replace(recipe.training, seed=seed, threads=options.threads)
     run = Run("multi30k", replace(recipe, training=settings), pair=options.pair, data=options.data)
     corpus = run.load_corpus()

@@ -89,7 +89,7 @@ def test_card_and_lesson_say_what_the_mark_points_at() -> None:
         found = recorded["sets"][name]
         lost[name] = [found["sentences"] - found["survive"][each] for each in LANGUAGES]
         marked[name] = [found["lost and marked"][each] for each in LANGUAGES]
-    assert lost == {"names": [16, 21], "negation": [12, 15]}
+    assert lost == {"names": [16, 21], "negation": [12, 17]}
     assert marked == {"names": [1, 1], "negation": [1, 1]}
     elsewhere = json.loads((RESULTS / "not_sure.json").read_text(encoding="utf-8"))
     assert elsewhere["sentences"] == 500
@@ -97,7 +97,7 @@ def test_card_and_lesson_say_what_the_mark_points_at() -> None:
         (round(row["another kind"], 2), round(row["test split"], 2))
         for row in elsewhere["translators"]
     ]
-    assert shares == [(0.96, 0.05), (0.97, 0.05)]
+    assert shares == [(0.96, 0.05), (0.96, 0.04)]
     for text in (LESSON, SHIPPED / "README.md"):
         said = " ".join(text.read_text(encoding="utf-8").split())
         assert "500 sentences of a parliament" in said and "the 16 names lost" in said

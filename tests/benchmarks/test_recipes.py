@@ -1,8 +1,13 @@
 """Changes of the recipe do what they say, and only that."""
 
+from pathlib import Path
+from statistics import fmean
+
 import pytest
 
+from benchmarks import recipes
 from benchmarks.recipes import CHANGES, PiecesAtRandom, larger_eps, rotary_and_gelu, smaller_start
+from benchmarks.results_file import recorded_runs
 from transformer_course.translation import (
     RECIPES,
     SentencePair,
@@ -14,6 +19,7 @@ from transformer_course.translation.corpora.batches import length_batches
 from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.schedule import noam
 
+ROOT = Path(__file__).parents[2]
 LINES = [
     ("the dogs are running through the high grass", "die Hunde rennen durch das hohe Gras"),
     ("the men are running and the women are reading", "die Männer rennen und die Frauen lesen"),
@@ -50,6 +56,17 @@ def test_words_are_cut_otherwise_and_stay_the_same_words(trainer) -> None:
     assert length_batches(drawn, 20) == length_batches(plain, 20)
 
 
+def test_what_was_taught_stands_beside_the_pairs(trainer, tmp_path, monkeypatch) -> None:
+    taught = tmp_path / "taught.de"
+    taught.write_text("die Hunde\ndie Männer\nzwei Frauen\n", encoding="utf-8")
+    monkeypatch.setattr(recipes, "TAUGHT", taught)
+    plain = [*trainer.pairs]
+    recipes.taught_by_three(trainer, PAIRS)
+    assert [trainer.pairs[n] for n in range(3)] == plain and len(trainer.pairs) == 6
+    source, target = trainer.pairs[5]
+    assert source == plain[2][0] and trainer.translator.target.decode(target) == "zwei Frauen"
+
+
 @pytest.mark.parametrize("prepare", [rotary_and_gelu, smaller_start, larger_eps])
 def test_the_optimizer_still_holds_the_weights(trainer, prepare) -> None:
     prepare(trainer, PAIRS)
@@ -69,3 +86,18 @@ def test_queries_keys_and_values_begin_shorter(trainer) -> None:
     before = projection.weight.norm().item()
     smaller_start(trainer, PAIRS)
     assert projection.weight.norm().item() == pytest.approx(before / 2**0.5)
+
+
+def test_lesson_and_book_say_what_was_measured() -> None:
+    def mean(change: str, steps: int) -> float:
+        runs = [row for row in recorded_runs("recipes") if row["steps"] == steps]
+        return fmean(row["sacrebleu"] for row in runs if row["change"] == change)
+
+    assert round(mean("10,000 pieces", 20_000) - mean("as it is", 20_000), 1) == 0.7
+    assert round(mean("inverse root", 10_000) - mean("as it is", 10_000), 1) == 1.0
+    assert mean("10,000 pieces, inverse root", 20_000) < max(
+        row["sacrebleu"] for row in recorded_runs("recipes") if row["change"] == "10,000 pieces"
+    )
+    lesson = (ROOT / "notebooks" / "text" / "09_real_translation.md").read_text(encoding="utf-8")
+    assert "where 10,000 led by 0.7" in lesson and "by 1.0 in two seeds" in lesson
+    assert "on average by 0.7" in (ROOT / "book" / "measured.md").read_text(encoding="utf-8")

@@ -13,11 +13,12 @@ from transformer_course.translation import (
     multi30k_corpus,
     shipped_checkpoint,
 )
-from transformer_course.translation.training.recipes import LONG_RUN
+from transformer_course.translation.training.recipes import LONG_RUN, PIECES_RUN
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.translator import CAPTIONS, SHIPPED
 
 PAIRS = ("en-fr", "en-de")
+RECIPE_OF = {"multi30k-en-fr": LONG_RUN, "multi30k-en-de": PIECES_RUN}
 
 
 @pytest.fixture(scope="module", params=PAIRS)
@@ -34,10 +35,9 @@ def test_the_captions_are_translated_as_they_were(folder: Path) -> None:
     assert sum(a != b for a, b in zip(translations, expected, strict=True)) <= 2
 
 
-def test_it_was_made_by_the_long_recipe(folder: Path) -> None:
-    assert Run.read(folder).recipe == replace(
-        LONG_RUN, training=replace(LONG_RUN.training, threads=1)
-    )
+def test_it_was_made_by_its_recipe(folder: Path) -> None:
+    recipe = RECIPE_OF[folder.name]
+    assert Run.read(folder).recipe == replace(recipe, training=replace(recipe.training, threads=1))
 
 
 def test_it_is_small(folder: Path) -> None:

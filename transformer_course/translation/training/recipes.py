@@ -81,6 +81,7 @@ RECIPES = {
     "wmt14": shipped_recipe("wmt14"),
 }
 LONG_RUN = shipped_recipe("multi30k-long")
+PIECES_RUN = shipped_recipe("multi30k-pieces")
 
 
 def recipe_for(corpus: str) -> Recipe:
