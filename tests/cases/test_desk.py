@@ -140,6 +140,18 @@ def test_what_was_not_mended_is_not_solved_and_what_is_changed_is_trained_anew(o
     assert not journal.is_solved(case.case)
 
 
+def test_weights_of_a_training_that_was_killed_count_for_nothing(opened, monkeypatch):
+    case = opened("endless")
+    before, text = case.measured(), case.file.read_text()
+    case.mend("ignore_index=EOS", "ignore_index=PAD")
+    monkeypatch.setattr(desk, "write_text", lambda path, text: pytest.fail("it is killed"))
+    with pytest.raises(pytest.fail.Exception, match="it is killed"):
+        case.measured()
+    monkeypatch.undo()
+    case.file.write_text(text)
+    assert case.measured() == before
+
+
 def test_what_was_learned_by_the_same_program_is_taken_over(opened, monkeypatch):
     learned, mended = opened("endless"), opened("parrot")
     seen = learned.measured()

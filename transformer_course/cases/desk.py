@@ -237,6 +237,7 @@ class Desk:
             curve.append((step, round(loss, 4)))
             say(f"{self.case.title} is in training: step {step}, loss {loss:.2f}")
 
+        self._forget()
         program.train(watch=watch)
         say(f"{self.case.title} has been trained: {curve[-1][0]} steps.")
         write_text(self.folder / TRAINED, json.dumps({"of": digest, "curve": curve}))
@@ -250,10 +251,15 @@ class Desk:
         for folder in sorted(path.parent for path in self.folder.parent.glob(f"*/{TRAINED}")):
             note = _note(folder)
             if note.get("of") == digest:
+                self._forget()
                 shutil.copyfile(folder / WEIGHTS, self.folder / WEIGHTS)
                 write_text(self.folder / TRAINED, json.dumps(note))
                 return True
         return False
+
+    def _forget(self) -> None:
+        """Let weights that are half written, or of another text, count for nothing."""
+        (self.folder / TRAINED).unlink(missing_ok=True)
 
     @property
     def _digest(self) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from transformer_course.cases import spoken_numbers
 from transformer_course.examine import Subject
+from transformer_course.files import atomic_write
 from transformer_course.own.file import read
 from transformer_course.own.modules import module_of
 from transformer_course.own.subject import one_step, subject_of
@@ -88,7 +89,8 @@ class Program:
         try:
             yield
         finally:
-            (self.folder / WEIGHTS).write_bytes(saved)
+            with atomic_write(self.folder / WEIGHTS) as temporary:
+                temporary.write_bytes(saved)
 
     def subject(self) -> Subject:
         """Return the program, untrained, as what is examined."""
