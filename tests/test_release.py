@@ -25,7 +25,7 @@ NEEDED = {
         for pair in ("en-fr", "en-de")
         for length in ("short", "long")
     ),
-    "transformer_course/results/multi30k-en-de-moses.json",
+    *(f"transformer_course/results/multi30k-en-de-{kind}.json" for kind in ("pieces", "moses")),
     *(f"transformer_course/publish/web/{path.name}" for path in WEB.iterdir()),
 }
 UNWANTED = ("notebooks/text", "book/", ".make/", "__pycache__", "benchmarks/")

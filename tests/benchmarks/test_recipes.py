@@ -99,5 +99,5 @@ def test_lesson_and_book_say_what_was_measured() -> None:
         row["sacrebleu"] for row in recorded_runs("recipes") if row["change"] == "10,000 pieces"
     )
     lesson = (ROOT / "notebooks" / "text" / "09_real_translation.md").read_text(encoding="utf-8")
-    assert "where 10,000 led by 0.7" in lesson and "by 1.0 in two seeds" in lesson
+    assert "where 10,000 led by 0.7" in lesson and "gave 1.0 more in half the steps" in lesson
     assert "on average by 0.7" in (ROOT / "book" / "measured.md").read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from transformer_course.translation.decoding import cached
 from transformer_course.translation.decoding.cached import (
     BLOCK,
     CachedDecoder,
+    Sentences,
     encode_by_length,
     packed,
 )
@@ -287,3 +288,28 @@ def test_sentences_encoded_by_length_are_the_same(
     with torch.no_grad():
         memory, expected = encode_by_length(model, source), model.encode(source)
     torch.testing.assert_close(memory[real], expected[real])
+
+
+def test_hypotheses_share_the_source_of_their_sentence() -> None:
+    model = small_model()
+    with evaluating(model):
+        decoder = CachedDecoder(model, SOURCE)
+        sources = [layer.source for layer in decoder.layers]
+        decoder.reorder(torch.tensor([0, 0, 1, 1, 1, 2]))
+        assert [layer.source for layer in decoder.layers] == sources
+        decoder.reorder(torch.tensor([5, 2, 4]))  # the first sentence has ended
+        for layer, (key, value) in zip(decoder.layers, sources, strict=True):
+            assert layer.source[0].equal(key[1:]) and layer.source[1].equal(value[1:])
+
+
+@pytest.mark.parametrize(
+    "of_row", [[0, 1, 2], [0, 0, 1, 1], [1, 0, 1, 2, 0, 1], [0, 0, 0]], ids=str
+)
+def test_rows_of_a_sentence_stand_side_by_side(of_row: list[int]) -> None:
+    sentences = Sentences(torch.tensor(of_row))
+    x = torch.arange(1.0, 1 + len(of_row)).view(-1, 1, 1)
+    beside = sentences.side_by_side(x)
+    for number in set(of_row):
+        own = [place + 1 for place, of in enumerate(of_row) if of == number]
+        assert [value for value in beside[number].flatten().tolist() if value] == own
+    assert sentences.in_rows(beside).equal(x)

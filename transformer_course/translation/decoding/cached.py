@@ -27,7 +27,7 @@ from transformer_course.translation.decoding.prefix_scorers import (
 
 KeysAndValues = tuple[Float[Tensor, "rows heads _ d_k"], Float[Tensor, "rows heads _ d_k"]]
 Projection = Callable[[Tensor], Tensor]
-BLOCK = 16  # positions that a cache grows by
+BLOCK = 4  # positions that a cache grows by
 BUCKET = 25  # sentences encoded at once
 
 
@@ -59,7 +59,7 @@ class CachedDecoder:
         memory = encode_by_length(model, source_ids)
         self.layers = [CachedLayer(layer, memory) for layer in model.decoder.layers]
         self.output = packed(model.output)
-        self.sentence = torch.arange(len(source_ids), device=source_ids.device)  # of each row
+        self.sentences = Sentences(torch.arange(len(source_ids), device=source_ids.device))
         self.length = 0
 
     def step(self, tokens: Int[Tensor, "rows"]) -> Float[Tensor, "rows vocab"]:
@@ -68,30 +68,77 @@ class CachedDecoder:
         # The new token comes after all that were read: its position is the cache's length.
         x = self.model.target_embeddings(new) + position(self.model, self.length)
         for layer in self.layers:
-            x = layer.step(x, self.source_mask)
+            x = layer.step(x, self.sentences, self.source_mask)
         self.length += 1
         return self.output(self.model.decoder.norm(x))[:, 0]
 
     def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
-        """Copy the parents' rows of every cache."""
-        parents = parents.to(self.sentence.device)
-        sentence = self.sentence[parents]
-        # Hypotheses that change places within their sentence keep its source: nothing to copy.
-        new_sources = not sentence.equal(self.sentence)
-        self.sentence = sentence
+        """Copy the parents' rows of every cache; forget the source of sentences without a row."""
+        parents = parents.to(self.sentences.of_row.device)
         for layer in self.layers:
-            layer.reorder(parents, new_sources)
-        if new_sources and self.source_mask is not None:
-            self.source_mask = self.source_mask[parents]
+            layer.reorder(parents)
+        of_row = self.sentences.of_row[parents]
+        if of_row.equal(self.sentences.of_row):  # hypotheses changed places within their sentence
+            return
+        left, of_row = of_row.unique(return_inverse=True)
+        if len(left) < self.sentences.count:
+            for layer in self.layers:
+                layer.keep_sources(left)
+            if self.source_mask is not None:
+                self.source_mask = self.source_mask[left]
+        self.sentences = Sentences(of_row)
+
+
+class Sentences:
+    """Which sentence each row translates.
+
+    To cross-attention the rows of a sentence are like positions of one target: they look at the
+    same source, and not at each other. So they stand side by side there, and its keys and values
+    are kept, and read, once for all of them.
+
+    Parameters
+    ----------
+    of_row
+        For each row the number of its sentence, from 0; no number is left out.
+    """
+
+    def __init__(self, of_row: Int[Tensor, "rows"]) -> None:
+        rows_of_each = of_row.bincount()
+        self.of_row, self.count = of_row, len(rows_of_each)
+        self.most = int(rows_of_each.max()) if self.count else 0
+        by_sentence = of_row.argsort(stable=True)
+        first = rows_of_each.cumsum(dim=0) - rows_of_each
+        self.place = of_row * self.most - first[of_row]
+        self.place[by_sentence] += torch.arange(len(of_row), device=of_row.device)
+        every_place = torch.arange(self.count * self.most, device=of_row.device)
+        self.in_order = self.place.equal(every_place)
+
+    def side_by_side(
+        self, x: Float[Tensor, "rows 1 d_model"]
+    ) -> Float[Tensor, "sentences most d_model"]:
+        """Put the rows of each sentence side by side; zeros where it has fewer than another."""
+        if not self.in_order:
+            places = x.new_zeros(self.count * self.most, *x.shape[1:])
+            x = places.index_copy_(0, self.place, x)
+        return x.view(self.count, self.most, x.shape[2])
+
+    def in_rows(
+        self, x: Float[Tensor, "sentences most d_model"]
+    ) -> Float[Tensor, "rows 1 d_model"]:
+        """Undo :meth:`side_by_side`."""
+        x = x.reshape(self.count * self.most, 1, x.shape[2])
+        return x if self.in_order else x[self.place]
 
 
 class CachedLayer:
     """Do what a decoder layer does, for the newest position alone."""
 
-    def __init__(self, layer: DecoderLayer, memory: Float[Tensor, "rows source d_model"]) -> None:
+    def __init__(
+        self, layer: DecoderLayer, memory: Float[Tensor, "sentences source d_model"]
+    ) -> None:
         own = layer.self_attention
         self.layer = layer
-        # The source stays as it is: its keys and values are computed once.
+        # The source stays as it is: its keys and values are computed once, for each sentence.
         self.source = layer.cross_attention.keys_and_values(memory)
         # Those of the target grow by one position with each step. There is room for none so far:
         # (rows, key or value, heads, positions, d_k).
@@ -109,12 +156,19 @@ class CachedLayer:
     def step(
         self,
         x: Float[Tensor, "rows 1 d_model"],
-        source_mask: Bool[Tensor, "rows 1 1 source"] | None,
+        sentences: Sentences,
+        source_mask: Bool[Tensor, "sentences 1 1 source"] | None,
     ) -> Float[Tensor, "rows 1 d_model"]:
         """Look at the target so far, then at the source, then work on the position alone."""
-        layer, look_up = self.layer, self.layer.cross_attention.look_up
+
+        def look_at_source(x: Tensor) -> Tensor:
+            query = sentences.side_by_side(x)
+            found = layer.cross_attention.look_up(query, *self.source, source_mask)
+            return sentences.in_rows(found)
+
+        layer = self.layer
         x = layer.add_norm_self_attention(x, self._look_at_target)
-        x = layer.add_norm_cross_attention(x, lambda x: look_up(x, *self.source, source_mask))
+        x = layer.add_norm_cross_attention(x, look_at_source)
         return layer.add_norm_feed_forward(x, self.feed_forward)
 
     def _look_at_target(self, x: Tensor) -> Tensor:
@@ -128,17 +182,21 @@ class CachedLayer:
     def _append(self, new: Float[Tensor, "rows 2 heads 1 d_k"]) -> None:
         """Write the new key and value into the next free place; make room if there is none."""
         if self.length == self.cache.shape[3]:
-            self.cache = F.pad(self.cache, (0, 0, 0, BLOCK))
+            rows, _, heads, room, d_k = self.cache.shape
+            larger = self.cache.new_empty(rows, 2, heads, room + BLOCK, d_k)
+            larger[:, :, :, :room] = self.cache
+            self.cache = larger
         self.length += 1
         self.cache[:, :, :, self.length - 1 : self.length] = new
 
-    def reorder(self, parents: Int[Tensor, "new_rows"], new_sources: bool) -> None:
-        """Copy the parents' rows, those of the source only if it is another one for some row."""
-        pick = partial(torch.index_select, dim=0, index=parents)
-        self.cache = pick(self.cache)
-        if new_sources:
-            key, value = self.source
-            self.source = pick(key), pick(value)
+    def reorder(self, parents: Int[Tensor, "new_rows"]) -> None:
+        """Copy the parents' rows."""
+        self.cache = self.cache.index_select(0, parents)
+
+    def keep_sources(self, left: Int[Tensor, "sentences"]) -> None:
+        """Forget the source of all sentences but these."""
+        key, value = self.source
+        self.source = key[left], value[left]
 
 
 def encode_by_length(

@@ -167,7 +167,7 @@ def _extend(
 def _most_probable(
     logits: Float[Tensor, "rows vocab"], _: Int[Tensor, "rows"]
 ) -> Int[Tensor, "rows"]:
-    return logits.argmax(dim=-1)
+    return logits.max(dim=-1).indices
 
 
 def _token_at(
