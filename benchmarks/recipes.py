@@ -23,7 +23,7 @@ from sentencepiece import SentencePieceProcessor, set_random_generator_seed
 from torch import nn
 
 from benchmarks.results_file import recorded_runs, write_results
-from benchmarks.taught import TAUGHT
+from benchmarks.taught import BEAM, JUDGED_BY, PAIR, TAUGHT
 from tools.recorded_runs import train_to_the_end
 from tools.variant_runs import rotary
 from transformer_course.model import FeedForward, MultiHeadAttention
@@ -37,8 +37,6 @@ from transformer_course.translation.training.recipes import LONG_RUN
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.training.trainer import Trainer
 
-PAIR, BEAM = "en-de", 5
-JUDGED_BY = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
 SPLIT_MERGES = 0.1
 """How often BPE dropout leaves out a merge (Provilkov et al., 2020, section 4.2)."""
 

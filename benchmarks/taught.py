@@ -5,8 +5,8 @@
 The folders are runs of one recipe with other seeds, so that all cut the text into the same pieces.
 At each step of the beam search the mean of their probabilities counts; "taught by three" of
 ``benchmarks.recipes`` learns from what they say (Kim and Rush, 2016, "Sequence-Level Knowledge
-Distillation", section 3.2). The dev split comes first, with its scores. What was stopped, with
-Ctrl-C for example, goes on where it was.
+Distillation", section 3.2). First they translate the dev split; its scores are written into
+``results/taught.json``. What was stopped, with Ctrl-C for example, goes on where it was.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from tqdm import trange
 
+from benchmarks.results_file import write_results
 from transformer_course.model import Transformer
 from transformer_course.translation import Translator, evaluate, multi30k_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
@@ -26,6 +27,7 @@ from transformer_course.translation.decoding.beam import beam_search
 from transformer_course.translation.decoding.cached import CachedDecoder
 
 PAIR, BEAM, AT_ONCE = "en-de", 5, 1000
+JUDGED_BY = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
 TAUGHT = Path(".make/recipes/taught.de")
 
 
@@ -76,7 +78,11 @@ def main() -> None:
     options = parser.parse_args()
     together = Together.of([Translator.load(folder) for folder in options.runs])
     corpus = multi30k_corpus(PAIR, options.data)
-    print(evaluate(together, corpus.split("dev"), BEAM), flush=True)
+    found = evaluate(together, corpus.split("dev"), BEAM)
+    scores = {name: round(found[name], 2) for name in JUDGED_BY}
+    print(scores, flush=True)
+    how = {"pair": PAIR, "beam": BEAM, "split": "dev", "translators": len(options.runs)}
+    write_results("taught", how | scores)
     captions = [pair.source for pair in corpus.split("train")]
     with TAUGHT.open("a+", encoding="utf-8") as file:
         file.seek(0)

@@ -1,11 +1,15 @@
 """Several translators that choose each token together."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
+from benchmarks.results_file import RESULTS, recorded_runs
 from benchmarks.taught import Ensemble, Together
 from transformer_course.model import evaluating
 from transformer_course.translation import SentencePair, Translator
+from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.decoding.cached import CachedDecoder
 
 TEXT = ["the dogs are running through the grass", "two women are reading in the high grass"]
@@ -41,3 +45,13 @@ def test_three_times_the_same_is_that_one(translators) -> None:
     for each in translators:
         each.model.eval()
     assert Together.of(translators).translate(TEXT, beam=3) != one.translate(TEXT, beam=3)
+
+
+def test_the_book_says_what_was_measured() -> None:
+    book = Path(__file__).parents[2].joinpath("book", "measured.md").read_text(encoding="utf-8")
+    together = read_json(RESULTS / "taught.json")
+    assert together["translators"] == 3 and f"reach {together['sacrebleu']:.1f} on dev" in book
+    short = [row for row in recorded_runs("recipes") if row["steps"] == 10_000]
+    [taught] = [r["sacrebleu"] for r in short if r["change"] == "10,000 pieces, taught by three"]
+    alone = [row["sacrebleu"] for row in short if row["change"] == "10,000 pieces"]
+    assert f"{taught - max(alone):.1f} above the best seed" in book
