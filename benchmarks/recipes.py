@@ -23,8 +23,8 @@ from sentencepiece import SentencePieceProcessor, set_random_generator_seed
 from torch import nn
 
 from benchmarks.results_file import recorded_runs, write_results
-from benchmarks.taught import BEAM, JUDGED_BY, PAIR, TAUGHT
-from tools.recorded_runs import train_to_the_end
+from benchmarks.taught import PAIR, TAUGHT
+from tools.recorded_runs import BEAM, MEANS, train_to_the_end
 from tools.variant_runs import rotary
 from transformer_course.model import FeedForward, MultiHeadAttention
 from transformer_course.model import variants as v
@@ -210,7 +210,7 @@ def _scores(trainer: Trainer, corpus: Corpus) -> dict[str, Any]:
         "minutes": round(last["seconds"] / 60, 1),
         "weights": sum(weight.numel() for weight in trainer.model.parameters()),
         "dev_loss": round(loss, 4),
-        **{name: round(scores[name], 2) for name in JUDGED_BY},
+        **{name: round(scores[name], 2) for name in MEANS},
     }
 
 

@@ -20,14 +20,14 @@ from torch import Tensor
 from tqdm import trange
 
 from benchmarks.results_file import write_results
+from tools.recorded_runs import BEAM, MEANS
 from transformer_course.model import Transformer
 from transformer_course.translation import Translator, evaluate, multi30k_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
 from transformer_course.translation.decoding.beam import beam_search
 from transformer_course.translation.decoding.cached import CachedDecoder
 
-PAIR, BEAM, AT_ONCE = "en-de", 5, 1000
-JUDGED_BY = ("sacrebleu", "bleu_tokenized_lowercase", "chrf")
+PAIR, AT_ONCE = "en-de", 1000
 TAUGHT = Path(".make/recipes/taught.de")
 
 
@@ -79,7 +79,7 @@ def main() -> None:
     together = Together.of([Translator.load(folder) for folder in options.runs])
     corpus = multi30k_corpus(PAIR, options.data)
     found = evaluate(together, corpus.split("dev"), BEAM)
-    scores = {name: round(found[name], 2) for name in JUDGED_BY}
+    scores = {name: round(found[name], 2) for name in MEANS}
     print(scores, flush=True)
     how = {"pair": PAIR, "beam": BEAM, "split": "dev", "translators": len(options.runs)}
     write_results("taught", how | scores)
