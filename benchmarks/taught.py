@@ -6,7 +6,8 @@ The folders are runs of one recipe with other seeds, so that all cut the text in
 At each step of the beam search the mean of their probabilities counts; "taught by three" of
 ``benchmarks.recipes`` learns from what they say (Kim and Rush, 2016, "Sequence-Level Knowledge
 Distillation", section 3.2). First they translate the dev split; its scores are written into
-``results/taught.json``. What was stopped, with Ctrl-C for example, goes on where it was.
+``results/taught.json``. What was stopped, with Ctrl-C for example, goes on where it was; to ask
+other translators, remove ``.make/recipes/taught.de`` first.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from tqdm import trange
 
 from benchmarks.results_file import write_results
 from tools.recorded_runs import BEAM, MEANS
+from transformer_course.files import write_text
 from transformer_course.model import Transformer
 from transformer_course.translation import Translator, evaluate, multi30k_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
@@ -84,13 +86,11 @@ def main() -> None:
     how = {"pair": PAIR, "beam": BEAM, "split": "dev", "translators": len(options.runs)}
     write_results("taught", how | scores)
     captions = [pair.source for pair in corpus.split("train")]
-    with TAUGHT.open("a+", encoding="utf-8") as file:
-        file.seek(0)
-        done = len(file.readlines())
-        for start in trange(done, len(captions), AT_ONCE, unit="thousand captions"):
-            said = together.translate(captions[start : start + AT_ONCE], beam=BEAM)
-            file.write("".join(f"{line}\n" for line in said))
-            file.flush()
+    TAUGHT.parent.mkdir(parents=True, exist_ok=True)
+    said = TAUGHT.read_text(encoding="utf-8").splitlines() if TAUGHT.exists() else []
+    for start in trange(len(said), len(captions), AT_ONCE, unit="thousand captions"):
+        said += together.translate(captions[start : start + AT_ONCE], beam=BEAM)
+        write_text(TAUGHT, "".join(f"{line}\n" for line in said))
 
 
 if __name__ == "__main__":

@@ -167,6 +167,7 @@ def _extend(
 def _most_probable(
     logits: Float[Tensor, "rows vocab"], _: Int[Tensor, "rows"]
 ) -> Int[Tensor, "rows"]:
+    # On a processor faster than argmax; of equally probable tokens both take the first.
     return logits.max(dim=-1).indices
 
 
