@@ -510,6 +510,8 @@ def test_adapter_for_hugging_face_says_what_a_configuration_lacks() -> None:
     with pytest.raises(ValueError, match="of Echo does not say bos: give `bos="):
         adapters.hugging_face(model)
     assert adapters.hugging_face(model, bos=1).bos == 1
+    mine = lambda source, target: target  # noqa: E731
+    assert adapters.hugging_face(model, bos=1, scores=mine).scores is mine
     model.config.is_encoder_decoder = False
     with pytest.raises(ValueError, match="Echo has no encoder"):
         adapters.hugging_face(model)

@@ -290,6 +290,12 @@ def test_a_wrong_request_is_refused(arguments, words, tmp_path, monkeypatch, cap
     assert words in capsys.readouterr().err
 
 
+def test_a_refused_grading_leaves_no_file(tmp_path, pair):
+    folder, rows = pair
+    assert main(["grade", str(folder), "--json", str(rows), "--processes", "0"]) == 2
+    assert not rows.exists()
+
+
 def test_a_folder_whose_name_only_begins_alike_is_outside(tmp_path):
     write = (str(tmp_path / "ab" / "file"), "w", os.O_WRONLY)
     _refuse(str(tmp_path / "ab"), "open", write)

@@ -1,6 +1,7 @@
 """A notebook is judged as its own checks would judge it in a kernel."""
 
 import gc
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,3 +210,34 @@ def test_another_file_is_refused_with_a_reason(tmp_path, content, words):
 def test_another_notebook_is_refused(tmp_path):
     with pytest.raises(SubmissionError, match="not a lesson of the course"):
         Submission.read(written(tmp_path / "x.ipynb", "import math", "1 +"))
+
+
+def test_an_answer_that_presses_stop_ends_nothing_but_itself():
+    """Whoever grades a class presses it nowhere."""
+    stops = "def noam(step, d_model, warmup):\n    raise KeyboardInterrupt"
+    found = judged(submission(IMPORT, stops))
+    assert found["noam"].verdict is Verdict.WRONG and len(found) > 1
+    assert "KeyboardInterrupt" in found["noam"].finding
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "class Mute(Exception):\n    def __str__(self):\n        return 1 / 0\nraise Mute",
+        "raise ModuleNotFoundError('x', name=['x'])",
+    ],
+)
+def test_an_odd_exception_costs_no_answer(cell):
+    notebook = submission(IMPORT, f"{RIGHT}\n{cell}", CHECK)
+    assert judged(notebook)["noam"].passed
+    assert len(notebook.failures) == 1
+
+
+@pytest.mark.parametrize("source", [None, 7])
+def test_a_cell_without_a_text_is_damage(source, tmp_path):
+    path = written(tmp_path / "a.ipynb", IMPORT)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["cells"][0]["source"] = source
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(SubmissionError, match="damaged"):
+        Submission.read(path)

@@ -90,7 +90,7 @@ def test_what_the_file_cannot_have_is_refused(notebook, before, expression, reas
 
 def test_computed_value_in_the_cell_is_refused(notebook) -> None:
     notebook.run("d = sum([1, 2])\n" + STUB.format("d"))
-    with pytest.raises(NotAPart, match="`d` from your notebook"):
+    with pytest.raises(NotAPart, match="`d`, which the cell computes"):
         text_of(notebook, "causal_mask")
 
 

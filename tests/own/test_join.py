@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from tests.own.notebooks import Notebook
@@ -57,6 +58,23 @@ def test_better_answer_takes_the_place_of_the_first(notebook) -> None:
         ["causal_mask"],
         ["causal_mask"],
     ]
+
+
+@pytest.mark.parametrize("header", ["# --- my first try ---", "# --- attention: padding_mask ---"])
+def test_line_like_a_header_stays_out_of_the_file(notebook, header) -> None:
+    for cell in (CAUSAL, CAUSAL.replace(".tril().bool()", ".tril() > 0")):
+        notebook.run(f"{header}\n# Look back.\n{cell}")
+        assert "1 of" in joined(notebook, "causal_mask")
+    text = file_of(notebook).read_text(encoding="utf-8")
+    assert header not in text and text.count("def causal_mask") == 1 and "# Look back." in text
+    assert sections(text).keys() == parts().keys()
+
+
+def test_line_like_a_header_in_the_answer_is_refused(notebook) -> None:
+    before = file_of(notebook).read_bytes()
+    notebook.run(CAUSAL.replace("    return", "# --- below the diagonal ---\n    return"))
+    assert "write that line another way" in joined(notebook, "causal_mask")
+    assert file_of(notebook).read_bytes() == before
 
 
 def test_exercise_that_is_no_part_says_nothing(notebook) -> None:

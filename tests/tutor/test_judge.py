@@ -5,10 +5,11 @@ import json
 import pytest
 
 from transformer_course.exercises import catalogues
-from transformer_course.own.sections import template, with_section
+from transformer_course.own.sections import sections, template, with_section
 from transformer_course.tutor import judge
 from transformer_course.tutor.command import _request
 from transformer_course.tutor.places import place_of, places
+from transformer_course.tutor.texts import NotJudgedError
 
 WRONG = "def causal_mask(length):\n    return torch.ones(length, length).triu().bool()\n"
 RIGHT = WRONG.replace("triu", "tril")
@@ -42,6 +43,30 @@ def test_file_and_notebook_are_told_the_same(file, notebook):
     direct = catalogues()["attention"]["causal_mask"]
     assert one["feedback"]["mistakes"]
     assert set(one["feedback"]["mistakes"]) <= {mistake.name for mistake in direct.mistakes}
+
+
+def test_a_class_that_its_cell_completes_is_judged_complete(file):
+    answer = catalogues()["feed_forward"]["FeedForward"].solution().code
+    head, forward = answer.split("    def forward")
+    later = f"def forward{forward}".replace("\n    ", "\n")
+    text = f"{head}\n\n{later}\n\nFeedForward.forward = forward\n"
+    assert verdict(file(text), "FeedForward") == "right"
+
+
+def test_a_module_beside_the_file_is_found(file):
+    file("def below(square):\n    return square.tril()\n", "looking_back.py")
+    text = RIGHT.replace("torch.ones(length, length).tril()", "below(torch.ones(length, length))")
+    assert verdict(file(f"from looking_back import below\n\n{text}")) == "right"
+
+
+def test_a_section_copied_into_a_file_is_an_answer(file):
+    header = str(sections(template())["causal_mask"]).partition("\n")[0]
+    assert verdict(file(f"import torch\n\n{header}\n{RIGHT}")) == "right"
+
+
+def test_a_file_that_is_nested_too_deeply_is_no_notebook(file):
+    with pytest.raises(NotJudgedError, match="damaged"):
+        judged(file("[" * 200_000, "answer.ipynb"))
 
 
 def test_what_has_to_be_opened_is_not_in_the_message(file):

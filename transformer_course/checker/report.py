@@ -265,8 +265,11 @@ def _in_full(value: Any) -> str:
 
 def _place(path: str) -> str:
     """Say in words where in a result something is: of ``['losses'][0]``, "losses" and number 1."""
-    steps = re.findall(r"\[(?:'([^']*)'|(\d+))\]", path)
-    words = ", ".join(f'"{name}"' if name else f"number {int(index) + 1}" for name, index in steps)
+    steps = re.findall(r"\[(?:'([^']*)'|(\d+)|(.+?))\](?=\[|\.|$)", path)
+    words = ", ".join(
+        f'"{name}"' if name else f"number {int(index) + 1}" if index else f"entry {key}"
+        for name, index, key in steps
+    )
     return f"result {words}" if words.startswith("number") else words
 
 

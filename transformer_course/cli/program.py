@@ -69,9 +69,9 @@ def _open_closed_streams() -> None:
 
 def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return what comes before ``--``, and what comes after it, for JupyterLab."""
-    if "--" not in arguments or arguments[0] != "lab":
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if "lab" not in arguments[:end]:
         return list(arguments), []
-    end = arguments.index("--")
     return list(arguments[:end]), list(arguments[end + 1 :])
 
 

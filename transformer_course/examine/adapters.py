@@ -103,7 +103,8 @@ def hugging_face(model: nn.Module, **given: Any) -> Subject:
             use_cache=False,
         ).logits
 
-    subject.scores = scores
+    if "scores" not in given:
+        subject.scores = scores
     return subject
 
 

@@ -57,9 +57,9 @@ def grade_folder(
     rows = _graded_before(lines, resume)
     known = {row.submission for row in rows}
     paths = [path for path in paths if shown(path, folder) not in known]
+    graded = grade(folder, paths, limits, processes)
     try:
         with _opened(csv), _opened(lines) as kept:
-            graded = grade(folder, paths, limits, processes)
             for row in tqdm(graded, total=len(paths), unit="file", desc="grading", leave=False):
                 rows.append(row)
                 kept.write(to_line(row))

@@ -46,14 +46,11 @@ def run(kernel: Kernel, source: str, seconds: float) -> list[BaseException]:
     absent: list[BaseException] = []
     while True:
         error = _run_once(kernel, source, seconds)
-        if (
-            not isinstance(error, ModuleNotFoundError)
-            or not error.name
-            or error.name in sys.modules
-        ):
+        name = error.name if isinstance(error, ModuleNotFoundError) else None
+        if not name or not isinstance(name, str) or name in sys.modules:
             return [*absent, error] if error else absent
         absent.append(error)
-        sys.modules[error.name] = _nothing(error.name)
+        sys.modules[name] = _nothing(name)
 
 
 def _run_once(kernel: Kernel, source: str, seconds: float) -> BaseException | None:

@@ -72,7 +72,7 @@ def _is_hidden(path: Path) -> bool:
 
 
 def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
-    """Yield a row for each submission, as soon as it is graded.
+    """Return a row for each submission, as soon as it is graded.
 
     Parameters
     ----------
@@ -94,6 +94,10 @@ def grade(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -
         raise ValueError(f"the number of processes must be at least 1; got {processes}.")
     if "forkserver" not in multiprocessing.get_all_start_methods():
         raise ValueError("grading needs Linux or macOS; on Windows, use WSL.")
+    return _graded(folder, paths, limits, processes)
+
+
+def _graded(folder: Path, paths: Sequence[Path], limits: Limits, processes: int) -> Iterator[Row]:
     context = multiprocessing.get_context("forkserver")
     # What takes seconds to import is imported once, and each submission gets a copy of that.
     lessons = [f"{catalogues.__module__}.{lesson}" for lesson in catalogues()]
@@ -125,7 +129,7 @@ def _grade_one(
         try:
             copy = path if path.is_dir() else Path(shutil.copy(path, private))
         except OSError as error:
-            row.problem = f"it cannot be read: {error.strerror}"
+            row.problem = f"it cannot be read: {error.strerror or error}"
             return row
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_child, args=(copy, str(home), limits, theirs))

@@ -20,9 +20,10 @@ import nbformat
 from IPython.core.inputtransformer2 import TransformerManager
 
 from transformer_course.checker.candidates import NOTHING
+from transformer_course.checker.exceptions import kind_of, words_of
 from transformer_course.checker.exercise import Exercise
 from transformer_course.checker.feedback import Feedback
-from transformer_course.checker.report import missing
+from transformer_course.checker.report import broken_off, missing
 from transformer_course.exercises import catalogues
 from transformer_course.grading import kernel
 from transformer_course.grading.capstone import CARD, Capstone, is_capstone
@@ -129,7 +130,8 @@ class Submission(_OfExercises):
             raise SubmissionError("the file is empty")
         try:
             cells = nbformat.reads(text, as_version=4).cells
-            code = [Cell(n, c.source) for n, c in enumerate(cells, 1) if c.cell_type == "code"]
+            # A source may be anything but a text, too: adding one to a text says so.
+            code = [Cell(n, "" + c.source) for n, c in enumerate(cells, 1) if c.cell_type == "code"]
         except Exception:  # whatever a strange file makes nbformat stumble over
             raise SubmissionError("this is not a notebook, or a damaged one") from None
         return cls(code)
@@ -155,7 +157,7 @@ class Submission(_OfExercises):
                 report(name, feedback)
 
         def checked(exercise: Exercise, candidate: Any = NOTHING) -> Feedback:
-            feedback = exercise.judge(candidate)
+            feedback = _judged(exercise, candidate)
             # A lesson shows what the check says of a text; that is nobody's answer.
             if self.exercises.get(exercise.name) is exercise and not isinstance(candidate, str):
                 hear(exercise.name, feedback)
@@ -173,7 +175,7 @@ class Submission(_OfExercises):
             if name in heard:
                 continue
             if name in shell.user_ns:
-                hear(name, exercise.judge(shell.user_ns[name]))
+                hear(name, _judged(exercise, shell.user_ns[name]))
             else:
                 hear(name, missing(exercise.task, NameError(f"name '{name}' is not defined")))
 
@@ -255,8 +257,16 @@ def read(path: Path) -> Submission | OwnFile | Capstone:
 def _in_words(error: BaseException) -> str:
     """Return the kind and the words of an error; of one in the syntax the line in its cell."""
     in_syntax = isinstance(error, SyntaxError) and error.lineno
-    words = f"{error.msg}, line {error.lineno}" if in_syntax else error
-    return f"{type(error).__name__}: {words}"
+    words = f"{error.msg}, line {error.lineno}" if in_syntax else words_of(error)
+    return f"{kind_of(error).__name__}: {words}"
+
+
+def _judged(exercise: Exercise, candidate: Any) -> Feedback:
+    """Judge an answer; nobody presses stop here, so a KeyboardInterrupt is the answer's own."""
+    try:
+        return exercise.judge(candidate)
+    except KeyboardInterrupt as error:
+        return broken_off(exercise.task, error)
 
 
 def _lesson(cells: Sequence[Cell]) -> str:

@@ -17,6 +17,8 @@ from functools import cached_property
 from types import FunctionType, ModuleType
 from typing import Any
 
+from transformer_course.own.sections import BEGINS
+
 # In the learner's file all of these mean the file itself.
 THE_FILE = ("own", "model", "translation")
 COURSE = "transformer_course"
@@ -103,7 +105,8 @@ def statements(cell: str) -> dict[str, Statement]:
 
 def _text(node: ast.stmt, lines: list[str]) -> str:
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) - 1
-    while first and lines[first - 1].startswith("#"):  # a comment above belongs to it
+    # A comment above belongs to it; one that begins a section in the learner's file does not.
+    while first and lines[first - 1].startswith("#") and not lines[first - 1].startswith(BEGINS):
         first -= 1
     return "\n".join(lines[first : node.end_lineno])
 
@@ -116,6 +119,8 @@ def _bound(node: ast.stmt) -> list[str]:
             return [(alias.asname or alias.name).partition(".")[0] for alias in names]
         case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)):
             return [name]
+        case ast.Assign([ast.Tuple(targets)]) if all(isinstance(t, ast.Name) for t in targets):
+            return [target.id for target in targets]
     return []
 
 
@@ -205,7 +210,7 @@ class _Copy:
 
     def take(self, name: str, statement: Statement, cell: dict[str, Statement]) -> None:
         """Copy a statement and all that it needs."""
-        self.taken.add(name)
+        self.taken.update([name, *statement.bound])
         for module, attribute in statement.attributes_of_the_file():
             if module not in statement.needed:
                 continue
@@ -233,6 +238,8 @@ class _Copy:
             self.append(text)
         elif (function := _function(value)) and name in (home := _cell(function)):
             self.take(name, home[name], home)
+        elif name in cell:
+            raise NotAPart(f"it uses `{name}`, which the cell computes: do that in the function")
         else:
             raise NotAPart(f"it uses `{name}` from your notebook: move it into the cell")
 

@@ -43,6 +43,7 @@ def _joined(exercise: Exercise, candidate: Callable, own: ModuleType) -> str:
         new = answer_text(candidate, name, own, whole.course())
         _refuse_two_texts(new, name, text)
         body = "\n\n\n".join(statement.text for statement in new)
+        _refuse_header(body)
         text = sections.with_section(text, name, body, f"yours, {date.today()}")
         tried = _tried(text, path)
         remark = _judged_there(exercise, tried)
@@ -60,6 +61,15 @@ def _what_calls(name: str) -> str:
         return ""
     listed = " and ".join(f"`{caller}`" for caller in callers[:2])
     return f" There {listed} {'call' if len(callers) > 1 else 'calls'} it."
+
+
+def _refuse_header(body: str) -> None:
+    """Refuse a line that would end the section in its middle."""
+    if any(line.startswith(sections.BEGINS) for line in body.split("\n")):
+        raise NotAPart(
+            f"one of its lines begins with `{sections.BEGINS.strip()}`, which begins a section in "
+            "your file: write that line another way"
+        )
 
 
 def _refuse_two_texts(new: Iterable[Statement], name: str, text: str) -> None:

@@ -12,6 +12,8 @@ USE_OF_GIVEN = (
     "from transformer_course.own.given import Given\n\n",
     "given = Given(globals())  # given.x is the course's x, which calls the parts of this file\n",
 )
+BEGINS = "# --- "
+"""How the line begins that begins a section; no other line of the file may."""
 HEADER = re.compile(
     r"^# --- (?P<lesson>\w+): (?P<name>\w+)(?: \((?P<state>[^)\n]*)\))? -+\n"
     r"(?P<body>.*?)(?=^# --- |\Z)",
@@ -50,7 +52,7 @@ class Section:
         return not self.is_given and self.state != EXPORTED
 
     def __str__(self) -> str:
-        header = f"# --- {self.lesson}: {self.name} ({self.state}) "
+        header = f"{BEGINS}{self.lesson}: {self.name} ({self.state}) "
         return f"{header:-<{WIDTH}}\n{self.body.strip()}\n\n\n"
 
 

@@ -55,7 +55,12 @@ class Cell:
     def alone(self) -> dict[str, Statement]:
         """The statements that can be run without the rest, by the name that they bind."""
         found = {} if self.fault else statements(self.code)
-        return {name: each for name, each in found.items() if _stands_alone(each)}
+        changed = set() if self.fault else _changed_later(ast.parse(self.code))
+        return {
+            name: each
+            for name, each in found.items()
+            if name not in changed and _can_stand_alone(each)
+        }
 
     @cached_property
     def starred(self) -> dict[str, Any]:
@@ -89,8 +94,18 @@ class Cell:
         return bool(self.fault and re.search(pattern, self.text, re.MULTILINE))
 
 
-def _stands_alone(statement: Statement) -> bool:
-    """Whether no later line of its cell changes what it makes."""
+def _changed_later(tree: ast.Module) -> set[str]:
+    """Return the names of what gets a new attribute or item, such as ``Layer.forward = ...``."""
+    targets = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+    )
+    return {target.value.id for target in targets if isinstance(target.value, ast.Name)}
+
+
+def _can_stand_alone(statement: Statement) -> bool:
+    """Whether it makes the same without the lines around it."""
     definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     value = getattr(statement.tree, "value", None)
     return isinstance(statement.tree, definitions) or isinstance(value, ast.Lambda | ast.Constant)

@@ -75,6 +75,7 @@ def _request(file: Path, place: Place) -> dict[str, Any]:
         "exercise": place.exercise.name,
         "lesson": place.folder,
         "file": shown(file),
+        "folder": str(here),
         "cells": cells_of(file),
         "set_up": set_up_of(place.lesson),
         "own": str(own),

@@ -59,8 +59,9 @@ def judged(request: dict[str, Any]) -> dict[str, Any]:
     ----------
     request
         ``lesson`` (without number) and ``exercise``; ``cells`` with the code; ``set_up``, the
-        cells that the lesson begins with; ``file``, what the code is called; ``own``, the path
-        of the learner's file or an empty string; ``where``, the place of the stub in words.
+        cells that the lesson begins with; ``file``, what the code is called; ``folder``, where it
+        is; ``own``, the path of the learner's file or an empty string; ``where``, the place of the
+        stub in words.
 
     Returns
     -------
@@ -117,7 +118,8 @@ def _feedback(exercise: Exercise, request: dict[str, Any]) -> Feedback:
     """
     cells, name, file = request["cells"], exercise.name, request["file"]
     with _in_words(name, file):
-        if len(cells) == 1 and name in (parts := sections(cells[0])):
+        # A section copied into a file of its own is an answer like any other.
+        if len(cells) == 1 and name in (parts := sections(cells[0])) and len(parts) > 1:
             if not parts[name].is_yours:
                 return _not_attempted(name, f"in {file} it is still the course's")
             return exercise.judge(getattr(own_file.executed(cells[0], Path(file)), name, None))
@@ -146,6 +148,7 @@ def _answer(request: dict[str, Any]) -> Any:
         raise _not_there(learners, request)
     set_up = [Cell(text, f"{COURSE_FILE}set-up>") for text in request["set_up"]]
     module = sys.modules[MODULE] = ModuleType(MODULE)
+    sys.path.append(request["folder"])  # at the end: a file there may have the name of a module
     program = Program([*set_up, *learners], lambda: _own(request["own"]), vars(module))
     with no_exit(), time_limit(TIME_LIMIT):
         program.provide(name)

@@ -32,7 +32,7 @@ def cells_of(path: Path) -> list[str]:
     try:
         cells = json.loads(text)["cells"]
         return [laid.source(cell) for cell in cells if cell["cell_type"] == "code"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         if path.suffix.lower() != ".ipynb":
             return [text]
         raise NotJudgedError(

@@ -34,7 +34,7 @@ def read(path: Path) -> Notebook:
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         version(notebook), answers(notebook), lesson_of(notebook)
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DamagedNotebookError(f"{path} is not a notebook, or a damaged one.") from None
     return notebook
 
