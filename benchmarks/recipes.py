@@ -29,7 +29,7 @@ from tools.variant_runs import rotary
 from transformer_course.model import FeedForward, MultiHeadAttention
 from transformer_course.model import variants as v
 from transformer_course.translation import RECIPES, SentencePair, evaluate
-from transformer_course.translation.corpora.corpus import Corpus
+from transformer_course.translation.corpora.corpus import Corpus, fingerprint
 from transformer_course.translation.corpora.encoded import EncodedPair, EncodedText
 from transformer_course.translation.training.dev_split import DevSplit
 from transformer_course.translation.training.recipe import Recipe, Settings
@@ -94,9 +94,13 @@ def pieces_and_root(recipe: Recipe) -> Settings:
 
 def taught_by_three(trainer: Trainer, pairs: Sequence[SentencePair]) -> None:
     """Put beside each pair what three translators together make of its source."""
-    said = TAUGHT.read_text(encoding="utf-8").splitlines()
+    said = TAUGHT.read_text(encoding="utf-8").splitlines() if TAUGHT.exists() else []
+    if len(said) != len(pairs):
+        raise ValueError(f"{TAUGHT} has {len(said)} of {len(pairs)} lines: see benchmarks.taught.")
     taught = [SentencePair(pair.source, text) for pair, text in zip(pairs, said, strict=True)]
     trainer.pairs = trainer.translator.encode_text([*pairs, *taught])
+    # A run that was stopped does not go on with another text.
+    trainer.text = fingerprint([*pairs, *taught, *trainer.dev.pairs])
 
 
 @torch.no_grad()

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import torch
 
 from benchmarks.results_file import RESULTS, write_results
+from transformer_course.files import write_text
 from transformer_course.translation.training.runs import environment
 
 Item = TypeVar("Item")
@@ -82,7 +83,7 @@ def write_tables(
     versions = ", ".join(f"{package} {number}" for package, number in facts["versions"].items())
     where = f"`{command}`, {facts['date']}, {facts['processor']} ({facts['machine']}), {versions}."
     text = "\n\n".join([f"# {title}", where, *sections])
-    (arguments.output / f"{name}.md").write_text(f"{text}\n", encoding="utf-8")
+    write_text(arguments.output / f"{name}.md", f"{text}\n")
 
 
 def _as_options(settings: Mapping[str, Any]) -> str:

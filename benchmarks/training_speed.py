@@ -76,10 +76,10 @@ def random_pairs(count: int, vocab: int, seed: int) -> list[EncodedPair]:
     return [(draw(s), draw(t)) for s, t in zip(lengths.tolist(), others.tolist(), strict=True)]
 
 
-def random_batches(vocab: int, seed: int = 0) -> list[Batch]:
+def random_batches(vocab: int) -> list[Batch]:
     """Return 40 batches or so, bucketed by length as in training."""
-    pairs = random_pairs(5000, vocab, seed)
-    groups = length_batches(pairs, BATCH_TOKENS, torch.Generator().manual_seed(seed))
+    pairs = random_pairs(5000, vocab, seed=0)
+    groups = length_batches(pairs, BATCH_TOKENS, torch.Generator().manual_seed(0))
     return [Batch.from_pairs([pairs[n] for n in group], BOS, EOS, PAD) for group in groups]
 
 

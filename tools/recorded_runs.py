@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from tools.command import command
+from transformer_course.files import write_text
 from transformer_course.translation import RECIPES, SentencePair, Translator
 from transformer_course.translation.checkpoints import read_json, write_json
 from transformer_course.translation.corpora.corpus import Corpus
@@ -115,9 +116,10 @@ def _results(runs: list[dict[str, Any]], options: argparse.Namespace) -> dict[st
     Raises
     ------
     ValueError
-        If they were not trained alike: on another machine, or in other numbers.
+        If they were not trained alike: on another machine, in other numbers, by another recipe.
     """
-    if len({(run["machine"], run["precision"]) for run in runs}) > 1:
+    hows = [_how(run | {"settings": run["recipe"]}) for run in runs]
+    if any(how != hows[0] for how in hows):
         raise ValueError(f"the seeds were not trained alike; empty {options.work} and begin again.")
     first = runs[0]
     seeds = [
@@ -187,7 +189,7 @@ def _ship(folder: Path, run: dict[str, Any]) -> None:
     translator.save(target)
     captions = CAPTIONS.read_text(encoding="utf-8").splitlines()
     said = Translator.load(target).translate(captions, beam=BEAM)
-    (target / TRANSLATIONS).write_text("\n".join(said) + "\n", encoding="utf-8")
+    write_text(target / TRANSLATIONS, "\n".join(said) + "\n")
     left_out = ("history", "translations")
     write_json(
         target / RUN_FILE, {k: v for k, v in run.items() if k not in left_out} | {"data": None}

@@ -98,6 +98,8 @@ def test_card_and_lesson_say_what_the_mark_points_at() -> None:
         for row in elsewhere["translators"]
     ]
     assert shares == [(0.96, 0.05), (0.96, 0.04)]
+    page = (LESSON.parents[2] / "book" / "own_text.md").read_text(encoding="utf-8")
+    assert "96 of 100 sentences from a parliament get this mark, and 4 or 5 of 100 captions" in page
     for text in (LESSON, SHIPPED / "README.md"):
         said = " ".join(text.read_text(encoding="utf-8").split())
         assert "500 sentences of a parliament" in said and "the 16 names lost" in said

@@ -1,5 +1,6 @@
 """Changes of the recipe do what they say, and only that."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -60,11 +61,15 @@ def test_what_was_taught_stands_beside_the_pairs(trainer, tmp_path, monkeypatch)
     taught = tmp_path / "taught.de"
     taught.write_text("die Hunde\ndie Männer\nzwei Frauen\n", encoding="utf-8")
     monkeypatch.setattr(recipes, "TAUGHT", taught)
-    plain = [*trainer.pairs]
+    plain, text = [*trainer.pairs], trainer.text
     recipes.taught_by_three(trainer, PAIRS)
     assert [trainer.pairs[n] for n in range(3)] == plain and len(trainer.pairs) == 6
     source, target = trainer.pairs[5]
     assert source == plain[2][0] and trainer.translator.target.decode(target) == "zwei Frauen"
+    assert trainer.text != text  # a run with another text does not go on with this one
+    taught.write_text("die Hunde\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"has 1 of 3 lines: see benchmarks\.taught"):
+        recipes.taught_by_three(trainer, PAIRS)
 
 
 @pytest.mark.parametrize("prepare", [rotary_and_gelu, smaller_start, larger_eps])
@@ -89,15 +94,17 @@ def test_queries_keys_and_values_begin_shorter(trainer) -> None:
 
 
 def test_lesson_and_book_say_what_was_measured() -> None:
-    def mean(change: str, steps: int) -> float:
+    def mean(change: str, steps: int, seeds: Sequence[int] = (0, 1, 2)) -> float:
         runs = [row for row in recorded_runs("recipes") if row["steps"] == steps]
-        return fmean(row["sacrebleu"] for row in runs if row["change"] == change)
+        those = [row for row in runs if row["change"] == change and row["seed"] in seeds]
+        return fmean(row["sacrebleu"] for row in those)
 
     assert round(mean("10,000 pieces", 20_000) - mean("as it is", 20_000), 1) == 0.7
-    assert round(mean("inverse root", 10_000) - mean("as it is", 10_000), 1) == 1.0
+    gain = mean("inverse root", 10_000) - mean("as it is", 10_000, seeds=(0, 1))
+    assert round(gain, 1) == 0.8
     assert mean("10,000 pieces, inverse root", 20_000) < max(
         row["sacrebleu"] for row in recorded_runs("recipes") if row["change"] == "10,000 pieces"
     )
     lesson = (ROOT / "notebooks" / "text" / "09_real_translation.md").read_text(encoding="utf-8")
-    assert "where 10,000 led by 0.7" in lesson and "gave 1.0 more in half the steps" in lesson
+    assert "where 10,000 led by 0.7" in lesson and "gave 0.8 more in half the steps" in lesson
     assert "on average by 0.7" in (ROOT / "book" / "measured.md").read_text(encoding="utf-8")

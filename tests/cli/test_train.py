@@ -101,9 +101,11 @@ def test_interrupted_training_is_resumed_to_the_bit(
 
     with monkeypatch.context() as patch:
         patch.setattr(Trainer, "update", update_and_interrupt)
-        status, output, _ = run("train", "--corpus", "toy", "--output", folder)
+        status, output, said = run("train", "--corpus", "toy", "--output", folder)
     assert status == 130
     assert "Stopped at step 3" in output
+    assert f"`transformer-course train --resume --output {folder}` goes on." in said
+    assert "report" not in said  # that would look at the test split
     command = json.loads((folder / "run.json").read_text())["command"]
 
     assert run("train", "--resume", "--output", folder)[0] == 0
@@ -406,6 +408,7 @@ def test_what_may_be_wrong_with_the_text_is_said_before_a_training(
     _, _, said = run("train", "--set", "text.subwords=500", *files, tmp_path / "new")
     assert "what is named English looks like French: are the two files exchanged?" in said
     assert "sub-words only; 500 were asked for" in said
+    assert "sentence pairs are few: `--settings little`" in said
     files = ("--source", exchanged[0], "--target", exchanged[1], "--steps", "1", "--output")
     _, _, said = run("train", "--from", "multi30k-en-fr", *files, tmp_path / "more")
     assert "translates English into French, and the text is French and English" in said

@@ -103,11 +103,18 @@ def test_unknown_words_are_translated(run: Run, trained: Path) -> None:
     assert output.count("\n") == 1
 
 
+def test_what_looks_like_a_file_and_is_none_is_said(run: Run, trained: Path) -> None:
+    status, output, said = run("translate", trained, "nosuch.txt")
+    assert status == 0 and output.count("\n") == 1
+    assert "nosuch.txt is no file in" in said
+
+
 def test_translate_refuses_other_encodings(
     fails: Callable[..., str], trained: Path, type_in: Callable[[bytes], None]
 ) -> None:
-    type_in("le café".encode("latin-1"))
-    assert "standard input is not UTF-8 text" in fails("translate", trained)
+    type_in("le chat\nle café".encode("latin-1"))
+    said = fails("translate", trained)
+    assert "standard input is not UTF-8 text in line 2, behind 'le caf' (byte 0xe9)" in said
 
 
 def test_lines_that_are_too_long_are_named_and_the_others_translated(

@@ -85,6 +85,13 @@ def test_each_sentence_is_translated_as_if_alone(
     assert len(set(together)) > 1
 
 
+def test_a_single_text_and_no_batch_are_refused(translator: Translator) -> None:
+    with pytest.raises(ValueError, match="a list of sentences is wanted"):
+        translator.translate("the cat sleeps")
+    with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1"):
+        translator.translate(["the cat sleeps"], batch_size=-1)
+
+
 def test_blank_sentences_stay_blank(translator: Translator) -> None:
     first, blank, white, last = translator.translate(["the cat sleeps", "", " \t", "my dog eats"])
     assert (blank, white) == ("", "")

@@ -299,7 +299,10 @@ def _end(
 def _say_what_is_next(folder: Path, trainer: "Trainer") -> None:
     from transformer_course.translation.training.progress import verdict
 
-    if not trainer.stopped and (words := verdict(trainer.history)):
+    if trainer.stopped:  # whoever goes on should not have looked at the test split
+        say(f"`transformer-course train --resume --output {shlex.quote(str(folder))}` goes on.")
+        return
+    if words := verdict(trainer.history):
         say(f"{words} {_goes_on(folder)}")
     report = f"transformer-course report {shlex.quote(str(folder))} report.html"
     say(f"to see how good it is: {report}")

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from transformer_course.cli.shared import Commands
 
 LINES_AT_ONCE = 1000
+FILE_NAME = re.compile(r"\S*\w\.\w{1,5}|\S*[/\\]\S+")
+"""What looks like the name of a file, and not like a sentence."""
 
 
 def _add_settings(commands: "Commands") -> None:
@@ -120,8 +122,11 @@ def _translate(options: argparse.Namespace) -> int:
 
     translator = Translator.load(options.checkpoint)
     doubt = doubt_in(options.checkpoint) if options.scores else None
-    for name in filter(os.path.isfile, options.sentences):
-        say(f"{name} is a file; to translate what is in it, write < {name}")
+    for name in filter(FILE_NAME.fullmatch, options.sentences):
+        if Path(name).is_file():
+            say(f"{name} is a file; to translate what is in it, write < {name}")
+        else:
+            say(f"{name} is no file in {Path.cwd()}; it is translated as a sentence.")
     lines = iter(options.sentences) if options.sentences else _standard_input()
     done = left_out = 0
     # disable=None shows it in a terminal only.
@@ -157,14 +162,9 @@ def _with_score(translation: str, score: float, doubt: float | None) -> str:
 
 
 def _standard_input() -> Iterator[str]:
-    sys.stdin.reconfigure(encoding="utf-8", errors="strict")
-    try:
-        for line in sys.stdin:
-            yield line.strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"standard input is not UTF-8 text ({error}); convert it to UTF-8."
-        ) from None
+    from transformer_course.translation.corpora.text_files import decoded_lines
+
+    return decoded_lines(sys.stdin.buffer, "standard input")
 
 
 def _add_publish(commands: "Commands") -> None:

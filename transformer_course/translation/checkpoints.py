@@ -35,7 +35,8 @@ def read_json(path: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"there is no {path.name} in {path.parent}: this is not a checkpoint folder. Give the "
-            f"folder that `transformer-course train --output` wrote."
+            f"folder that `transformer-course train --output` wrote, or one that ships, such as "
+            f"multi30k-en-fr."
         ) from None
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); restore it or train again.") from None

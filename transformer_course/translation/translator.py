@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_course.checks import check_whole
 from transformer_course.files import atomic_write
 from transformer_course.model import (
     Transformer,
@@ -238,7 +239,8 @@ class Translator:
         Raises
         ------
         ValueError
-            If a sentence is longer than the model can read, or ``beam`` is below 1.
+            If a sentence is longer than the model can read, ``sentences`` is no list, or ``beam``
+            or ``batch_size`` is below 1.
         """
         translations = [""] * len(sentences)
         for numbers, _, found in self._search(sentences, batch_size, beam):
@@ -271,10 +273,13 @@ class Translator:
         self, sentences: Sequence[str], batch_size: int, beam: int
     ) -> Iterator[tuple[list[int], Tensor, list[Sequence[int]]]]:
         """Yield the numbers of similarly long sentences, their ids, and those of translations."""
+        if isinstance(sentences, str):
+            raise ValueError("a list of sentences is wanted; put a single one into brackets.")
         encoded = [*self._encode(self.source, sentences)]
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
+        check_whole("batch_size", batch_size)
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)

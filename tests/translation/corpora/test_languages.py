@@ -21,10 +21,16 @@ def test_language_is_the_suffix(name: str, language: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["train", "train.txt", "train.csv", "train.gz", "en", "train.e1", ".en", "train.text"]
+    "name", ["train", "train.txt", "train.TXT", "train.gz", "en", "train.e1", ".en", "train.text"]
 )
 def test_name_without_a_language_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="end with the code of its language"):
+        language_of(Path(name))
+
+
+@pytest.mark.parametrize("name", ["both.tsv", "both.CSV"])
+def test_a_table_is_to_become_two_files(name: str) -> None:
+    with pytest.raises(ValueError, match="into two files"):
         language_of(Path(name))
 
 

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ from transformer_course.model import (
     evaluating,
     silenced_heads,
 )
+from transformer_course.model.variants import DeltaAttention, GroupedQueryAttention
+from transformer_course.translation.corpora.vocabulary import BOS, EOS
 from transformer_course.translation.decoding import cached
 from transformer_course.translation.decoding.cached import (
     BLOCK,
@@ -21,6 +24,7 @@ from transformer_course.translation.decoding.cached import (
     encode_by_length,
     packed,
 )
+from transformer_course.translation.decoding.next_token import greedy
 from transformer_course.translation.decoding.prefix_scorers import (
     FunctionScorer,
     PrefixScorer,
@@ -313,3 +317,16 @@ def test_rows_of_a_sentence_stand_side_by_side(of_row: list[int]) -> None:
         own = [place + 1 for place, of in enumerate(of_row) if of == number]
         assert [value for value in beside[number].flatten().tolist() if value] == own
     assert sentences.in_rows(beside).equal(x)
+
+
+@pytest.mark.parametrize("variant", [DeltaAttention, partial(GroupedQueryAttention, groups=1)])
+def test_attention_of_another_class_is_decoded_without_a_cache(variant: Callable) -> None:
+    model = small_model()
+    config = model.config
+    with torch.no_grad():
+        for layer in model.decoder.layers:
+            layer.self_attention = variant(config.d_model, config.heads).double()
+    wanted = greedy(model, SOURCE, BOS, EOS, decoder=UncachedDecoder)
+    assert greedy(model, SOURCE, BOS, EOS).equal(wanted)
+    with evaluating(model), pytest.raises(ValueError, match="decode with UncachedDecoder"):
+        CachedDecoder(model, SOURCE)

@@ -367,9 +367,11 @@ def test_only_the_generator_determines_the_sample(model: Transformer) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temperature": 0.0}, "temperature must be positive; got 0.0. .* use greedy"),
-        ({"temperature": -1.0}, "temperature must be positive; got -1.0"),
-        ({"temperature": math.nan}, "temperature must be positive; got nan"),
+        ({"temperature": 0.0}, "temperature must be positive and finite; got 0.0. .* use greedy"),
+        ({"temperature": -1.0}, "temperature must be positive and finite; got -1.0"),
+        ({"temperature": math.inf}, "temperature must be positive and finite; got inf"),
+        ({"temperature": 1e-40}, "temperature must be positive and finite; got 1e-40"),
+        ({"temperature": math.nan}, "temperature must be positive and finite; got nan"),
         ({"top_k": 0}, "top_k must be at least 1 token; got 0"),
         ({"top_p": 0.0}, "top_p .* above 0 and at most 1; got 0.0"),
         ({"top_p": 1.1}, "top_p .* above 0 and at most 1; got 1.1"),
@@ -381,3 +383,27 @@ def test_impossible_sampling_is_refused(settings: dict[str, float], message: str
         next_token_probabilities(LOGITS, **settings)
     with pytest.raises(ValueError, match=message):
         sample(small_model(), SOURCE, BOS, EOS, torch.Generator(), **settings)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("temperature", [1e-30, 1e-4, 1e30])
+def test_extreme_temperatures_take_the_best_or_all(temperature: float, dtype: torch.dtype) -> None:
+    found = next_token_probabilities(LOGITS.to(dtype), temperature)
+    flat = torch.full_like(found, 1 / LOGITS.shape[-1])
+    torch.testing.assert_close(found, flat if temperature > 1 else found.round())
+    torch.testing.assert_close(found.sum(dim=-1), torch.ones_like(found.sum(dim=-1)))
+
+
+def test_scores_that_are_no_numbers_are_said() -> None:
+    model = small_model()
+    with torch.no_grad():
+        model.output.weight.fill_(math.nan)
+    with pytest.raises(ValueError, match="are the weights finite"):
+        greedy(model, SOURCE, BOS, EOS)
+    with pytest.raises(ValueError, match="are the weights finite"):
+        sample(model, SOURCE, BOS, EOS, torch.Generator())
+
+
+def test_short_whole_numbers_are_ids_too() -> None:
+    model = small_model()
+    assert greedy(model, SOURCE.int(), BOS, EOS).equal(greedy(model, SOURCE, BOS, EOS))

@@ -105,6 +105,12 @@ def test_end_token_is_no_word_to_look_at(staring: Staring) -> None:
     assert alignment_accuracy(staring.stare_at([end_first]), [pair]) == 1
 
 
+def test_pairs_without_links_are_refused(staring: Staring) -> None:
+    pair = SentencePair("a b", "x")
+    with pytest.raises(ValueError, match="no pair has a gold link"):
+        alignment_accuracy(staring.stare_at([torch.rand(2, 3)]), [pair])
+
+
 def test_heads_of_all_layers_count_alike(translator: Translator) -> None:
     """One sure head outweighs three that waver: neither votes nor the last layer decide."""
     sure, wavering = [0.9, 0.1, 0.0], [0.45, 0.55, 0.0]

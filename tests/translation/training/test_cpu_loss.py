@@ -171,3 +171,10 @@ def test_attention_is_the_same_on_both_sides_of_the_limit(keys: int) -> None:
     torch.testing.assert_close(
         short_row_attention(query, key, value, mask), fused_attention(query, key, value, mask)
     )
+
+
+def test_a_bias_of_the_output_is_refused() -> None:
+    model, batch = double_model(), sentences(5)
+    model.output.bias = torch.nn.Parameter(torch.zeros(VOCAB).double())
+    with pytest.raises(ValueError, match="knows no bias"):
+        cpu_loss(model, *batch, 0.1)

@@ -41,3 +41,9 @@ def test_cosine_falls_slowly_at_both_ends() -> None:
     first, middle, last = (rates[i] - rates[i + 1] for i in (0, 2, 4))
     assert middle > 2 * first
     assert middle > 2 * last
+
+
+@pytest.mark.parametrize(("progress", "warmup"), [(-0.1, 0.2), (1.1, 0.2), (0.5, 1.0)])
+def test_shares_outside_a_run_are_refused(progress: float, warmup: float) -> None:
+    with pytest.raises(ValueError, match="shares of the run"):
+        warmup_cosine(progress, 1.0, warmup)

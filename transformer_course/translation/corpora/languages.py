@@ -8,8 +8,9 @@ from pathlib import Path
 
 from babel import Locale
 
-CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
-NO_CODES = ("txt", "csv", "tsv", "zip", "bz", "xz")  # though "txt" is a language of Indonesia
+CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
+TABLES = ("csv", "tsv")
+NO_CODES = ("txt", "zip", "bz", "xz")  # though "txt" is a language of Indonesia
 WITHOUT_BLANKS = ("bo", "dz", "ja", "km", "lo", "my", "th", "yue", "zh")
 """Languages that set no blanks between words."""
 FUNCTION_WORDS = Path(__file__).with_name("function_words.toml")
@@ -27,13 +28,18 @@ def language_of(path: Path) -> str:
     ValueError
         If the name does not end so.
     """
-    suffix = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".")
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix.removeprefix(".")
+    if suffix in TABLES:
+        raise ValueError(
+            f"{path} is a table, and each language has to be a file of its own: put its columns "
+            f"into two files, such as train.en and train.fr, line by line."
+        )
     if not CODE.fullmatch(suffix) or suffix in NO_CODES:
         raise ValueError(
             f"the language of {path} is unknown: let its name end with the code of its language, "
             f"for example train.en, train.haw or train.en.gz."
         )
-    return suffix.partition("-")[0].lower()
+    return suffix.partition("-")[0]
 
 
 def is_language(code: str) -> bool:

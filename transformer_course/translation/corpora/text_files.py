@@ -40,7 +40,7 @@ def iterate_lines(path: Path) -> Iterator[str]:
     with path.open("rb") as file:
         packed = file.read(len(GZIP)) == GZIP
     with _clear_errors(str(path)), (gzip.open if packed else open)(path, "rb") as file:
-        yield from _decoded(file, str(path))
+        yield from decoded_lines(file, str(path))
 
 
 def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
@@ -64,12 +64,19 @@ def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
     ):
         for member in members:
             if Path(member.name).name == name and member.isfile():
-                yield from _decoded(members.extractfile(member), f"{archive} ({name})")
+                yield from decoded_lines(members.extractfile(member), f"{archive} ({name})")
                 return
         raise ValueError(f"{archive} holds no file {name}; it is another archive, or cut short.")
 
 
-def _decoded(file: IO[bytes], name: str) -> Iterator[str]:
+def decoded_lines(file: IO[bytes], name: str) -> Iterator[str]:
+    """Yield the lines of UTF-8 text, without blanks at either end.
+
+    Raises
+    ------
+    ValueError
+        If it is another text; it says what, in which line of ``name``.
+    """
     number, line = 0, ""
     for number, raw in enumerate(file, start=1):
         # The byte order mark that Windows writes must not stick to the first word.

@@ -12,8 +12,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_course.model import Transformer, evaluating
-from transformer_course.translation.decoding.cached import CachedDecoder
-from transformer_course.translation.decoding.next_token import MakeDecoder, length_limits
+from transformer_course.translation.decoding.cached import decoder_for
+from transformer_course.translation.decoding.next_token import (
+    MakeDecoder,
+    check_are_numbers,
+    length_limits,
+)
 from transformer_course.translation.decoding.prefix_scorers import PrefixScorer
 
 LengthPenalty = Callable[[int], float]
@@ -71,7 +75,7 @@ def beam_search(
     n_best: int = 1,
     max_length: int | None = None,
     *,
-    decoder: MakeDecoder = CachedDecoder,
+    decoder: MakeDecoder = decoder_for,
 ) -> list[list[Hypothesis]]:
     """Search for the translations of a batch with the best score, each sentence's best first.
 
@@ -226,8 +230,7 @@ def _best_tokens(
     if pad is not None:
         log_probabilities[:, pad] = -torch.inf
     best = log_probabilities.topk(beam, dim=-1)
-    if best.values[:, 0].isnan().any():
-        raise ValueError("the scores of the next tokens are not numbers; are the weights finite?")
+    check_are_numbers(best.values[:, 0])
     rows = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     return [list(zip(values, tokens, strict=True)) for values, tokens in rows]
 

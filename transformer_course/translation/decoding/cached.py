@@ -17,9 +17,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer_course.model import FeedForward, Transformer, merge_heads
+from transformer_course.model import FeedForward, MultiHeadAttention, Transformer, merge_heads
 from transformer_course.model.layers import DecoderLayer
 from transformer_course.translation.decoding.prefix_scorers import (
+    PrefixScorer,
+    UncachedDecoder,
     check_dropout_is_off,
     mask_where_padded,
     position,
@@ -37,7 +39,7 @@ class CachedDecoder:
     Nothing else of the past is ever looked at, and the past does not change: the causal mask let
     no position see a later one. Each layer has a cache of its own. The numbers are those of
     :class:`UncachedDecoder`, as long as no token is padding. Use it inside
-    :func:`~transformer_course.model.evaluating`.
+    :func:`~transformer_course.model.evaluating`; :func:`decoder_for` knows where it does not fit.
 
     Parameters
     ----------
@@ -49,11 +51,17 @@ class CachedDecoder:
     Raises
     ------
     ValueError
-        If the model is in training mode, or a sentence is longer than it can read.
+        If the model is in training mode, a sentence is longer than it can read, or an attention
+        of its decoder is a class of its own.
     """
 
     def __init__(self, model: Transformer, source_ids: Int[Tensor, "batch source"]) -> None:
         check_dropout_is_off(model)
+        if not _has_usual_attention(model):
+            raise ValueError(
+                "the cache keeps the keys and values of MultiHeadAttention alone, and an attention "
+                "of this decoder is of another class; decode with UncachedDecoder."
+            )
         self.model = model
         self.source_mask = mask_where_padded(source_ids, model.config.pad_id)
         memory = encode_by_length(model, source_ids)
@@ -87,6 +95,18 @@ class CachedDecoder:
             if self.source_mask is not None:
                 self.source_mask = self.source_mask[left]
         self.sentences = Sentences(of_row)
+
+
+def decoder_for(model: Transformer, source_ids: Int[Tensor, "batch source"]) -> PrefixScorer:
+    """Return the decoder with a cache; the one without where an attention is of another class."""
+    make = CachedDecoder if _has_usual_attention(model) else UncachedDecoder
+    return make(model, source_ids)
+
+
+def _has_usual_attention(model: Transformer) -> bool:
+    layers = model.decoder.layers
+    attentions = [a for layer in layers for a in (layer.self_attention, layer.cross_attention)]
+    return all(type(attention) is MultiHeadAttention for attention in attentions)
 
 
 class Sentences:

@@ -4,6 +4,7 @@ Sources: Fan et al. (2018), "Hierarchical Neural Story Generation", for top-k sa
 al. (2020), "The Curious Case of Neural Text Degeneration", for the nucleus.
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -11,9 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_course.model import Transformer, evaluating
-from transformer_course.translation.decoding.cached import CachedDecoder
+from transformer_course.translation.decoding.cached import decoder_for
 from transformer_course.translation.decoding.prefix_scorers import PrefixScorer
 
+LEAST_TEMPERATURE = 1e-30  # float32 has hardly smaller numbers
 MakeDecoder = Callable[[Transformer, Tensor], PrefixScorer]
 
 
@@ -24,7 +26,7 @@ def greedy(
     eos: int,
     max_length: int | None = None,
     *,
-    decoder: MakeDecoder = CachedDecoder,
+    decoder: MakeDecoder = decoder_for,
 ) -> Int[Tensor, "batch target"]:
     """Take the most probable next token until every sentence has ended.
 
@@ -40,8 +42,8 @@ def greedy(
         Most tokens to produce; by default 50 more than the sentence has (section 6.1 of Vaswani
         et al., 2017), and never more than the model can read back after ``bos``.
     decoder
-        Called with the model and the source; makes what reads the prefixes, with a cache or
-        without.
+        Called with the model and the source; makes what reads the prefixes. By default with a
+        cache, if the model's attention has keys and values to keep.
 
     Returns
     -------
@@ -52,7 +54,8 @@ def greedy(
     Raises
     ------
     ValueError
-        If a sentence is longer than the model can read, or ``max_length`` is below 1.
+        If a sentence is longer than the model can read, ``max_length`` is below 1, or the scores
+        of the next tokens are not numbers.
     """
     return _extend(model, source_ids, bos, eos, max_length, decoder, _most_probable)
 
@@ -68,7 +71,7 @@ def sample(
     top_p: float | None = None,
     max_length: int | None = None,
     *,
-    decoder: MakeDecoder = CachedDecoder,
+    decoder: MakeDecoder = decoder_for,
 ) -> Int[Tensor, "batch target"]:
     """Draw each next token at random from :func:`next_token_probabilities`.
 
@@ -83,6 +86,7 @@ def sample(
         # One number for every sentence, ended or not: no end changes the draws of the others.
         uniform = torch.rand(sentences, generator=generator, device=generator.device)
         probabilities = next_token_probabilities(logits, temperature, top_k, top_p)
+        check_are_numbers(probabilities[:, 0])
         return _token_at(probabilities, uniform.to(rows.device)[rows])
 
     return _extend(model, source_ids, bos, eos, max_length, decoder, draw)
@@ -101,7 +105,8 @@ def next_token_probabilities(
     logits
         Scores of every next token.
     temperature
-        Divides the logits first: below 1 sharpens the distribution, above 1 flattens it.
+        Divides the logits first: below 1 sharpens the distribution, above 1 flattens it. At
+        least 1e-30.
     top_k
         Keep the ``top_k`` most probable tokens only (Fan et al., 2018).
     top_p
@@ -111,10 +116,14 @@ def next_token_probabilities(
     Raises
     ------
     ValueError
-        If ``temperature`` is not positive, ``top_k`` is below 1, or ``top_p`` is outside (0, 1].
+        If ``temperature`` is too small or not finite, ``top_k`` is below 1, or ``top_p`` is
+        outside (0, 1].
     """
     _check_sampling(temperature, top_k, top_p)
-    probabilities = (logits / temperature).softmax(dim=-1)
+    exact = torch.promote_types(logits.dtype, torch.float32)
+    # Less the largest one, so that none becomes too large when it is divided.
+    below = logits.to(exact) - logits.amax(dim=-1, keepdim=True)
+    probabilities = (below / temperature).softmax(dim=-1)
     if top_k is None and top_p in (None, 1):
         return probabilities
     # Stable, so that of equally probable tokens the first is kept, as argmax does.
@@ -146,7 +155,7 @@ def _extend(
     with evaluating(model), torch.inference_mode():
         decoder = make_decoder(model, source_ids)
         limits = length_limits(model, source_ids, max_length)
-        output = source_ids.new_full((len(source_ids), int(limits.max())), pad)
+        output = source_ids.new_full((len(source_ids), int(limits.max())), pad, dtype=torch.long)
         rows = torch.arange(len(source_ids), device=source_ids.device)  # sentences not yet ended
         tokens = torch.full_like(rows, bos)
         length = 0
@@ -168,7 +177,15 @@ def _most_probable(
     logits: Float[Tensor, "rows vocab"], _: Int[Tensor, "rows"]
 ) -> Int[Tensor, "rows"]:
     # On a processor faster than argmax; of equally probable tokens both take the first.
-    return logits.max(dim=-1).indices
+    scores, tokens = logits.max(dim=-1)
+    check_are_numbers(scores)
+    return tokens
+
+
+def check_are_numbers(scores: Float[Tensor, "*rows"]) -> None:
+    """Refuse scores of which one is NaN."""
+    if scores.isnan().any():
+        raise ValueError("the scores of the next tokens are not numbers; are the weights finite?")
 
 
 def _token_at(
@@ -197,10 +214,10 @@ def length_limits(
 
 
 def _check_sampling(temperature: float, top_k: int | None, top_p: float | None) -> None:
-    if not temperature > 0:
+    if not LEAST_TEMPERATURE <= temperature < math.inf:
         raise ValueError(
-            f"temperature must be positive; got {temperature}. For the most probable token at "
-            f"each step use greedy."
+            f"temperature must be positive and finite; got {temperature}. For the most probable "
+            f"token at each step use greedy."
         )
     if top_k is not None and top_k < 1:
         raise ValueError(

@@ -53,13 +53,13 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
     """Share of target words whose most attended source word is one of the gold alignment.
 
     The attention is the cross-attention's mean over all heads of all layers, while the right
-    target is fed in; the end token is not a word. Target words without a gold link are left out; at
-    least one pair must have links.
+    target is fed in; the end token is not a word. Target words without a gold link are left out.
 
     Raises
     ------
     ValueError
-        If the translator reads or writes sub-words: gold alignments are of words.
+        If the translator reads or writes sub-words: gold alignments are of words. If no pair has
+        links.
     """
     if not _knows_words(translator):
         raise ValueError("gold alignments are of words, and this translator cuts sub-words.")
@@ -69,6 +69,8 @@ def alignment_accuracy(translator: Translator, pairs: Sequence[SentencePair]) ->
         attended = words.argmax(dim=-1).tolist()
         linked = {target for _, target in pair.alignment}
         hits += [(attended[target], target) in pair.alignment for target in linked]
+    if not hits:
+        raise ValueError("no pair has a gold link: give each its `alignment`.")
     return fmean(hits)
 
 

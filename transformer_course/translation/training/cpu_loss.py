@@ -38,7 +38,14 @@ def cpu_loss(
 
     It equals ``F.cross_entropy`` of ``model(source, target_in)`` with ``label_smoothing``; only
     the elements that dropout zeroes are others.
+
+    Raises
+    ------
+    ValueError
+        If the output layer has a bias, which this does not know.
     """
+    if model.output.bias is not None:
+        raise ValueError("cpu_loss knows no bias of the output layer; use F.cross_entropy.")
     with fast_layers(model):
         hidden = model.hidden_states(target_in, model.encode(source), source)
     return OutputCrossEntropy.apply(

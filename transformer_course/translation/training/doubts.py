@@ -8,9 +8,13 @@ from transformer_course.translation.checkpoints import read_json
 from transformer_course.translation.corpora.corpus import Corpus
 from transformer_course.translation.corpora.languages import language_name, language_seen
 from transformer_course.translation.corpora.similarity import words_in
+from transformer_course.translation.training.recipes import recipe_for
+from transformer_course.translation.training.recorded_runs import what_to_expect
 from transformer_course.translation.training.runs import Run
 from transformer_course.translation.translator import CONFIG_FILE, Translator
 
+LITTLE = 10_000
+"""Sentence pairs below which the settings of that name suit better (``book/own_text.md``)."""
 LOOKED_AT = 2000
 """Sentences whose words say in which language a file is."""
 
@@ -19,6 +23,7 @@ def doubts(run: Run, corpus: Corpus, translator: Translator) -> Iterator[str]:
     """Yield a sentence for each."""
     if run.corpus == "files":
         yield from _other_languages(corpus)
+        yield from _little_text(run, corpus)
     if run.start is not None:
         yield from _another_direction(run, corpus)
     elif isinstance(wanted := run.recipe.subwords, int):
@@ -40,6 +45,16 @@ def _other_languages(corpus: Corpus) -> Iterator[str]:
                 f"what is named {language_name(language)} looks like {language_name(seen)}: are "
                 f"the two files exchanged? `transformer-course text` looks at them."
             )
+
+
+def _little_text(run: Run, corpus: Corpus) -> Iterator[str]:
+    pairs = len(corpus.split("train"))
+    is_usual = run.recipe.sizes == recipe_for("files").sizes
+    if run.start is None and is_usual and pairs < LITTLE:
+        yield (
+            f"{pairs:,} sentence pairs are few: `--settings little` takes minutes and suits fewer "
+            f"than {LITTLE:,}. {what_to_expect(pairs)}"
+        )
 
 
 def _another_direction(run: Run, corpus: Corpus) -> Iterator[str]:

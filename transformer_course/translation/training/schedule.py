@@ -30,8 +30,15 @@ def warmup_cosine(progress: float, peak: float, warmup: float) -> float:
     peak
         The highest learning rate.
     warmup
-        Share of the run spent rising, 0 to 1.
+        Share of the run spent rising, 0 to below 1.
+
+    Raises
+    ------
+    ValueError
+        If a share is outside its range.
     """
+    if not (0 <= progress <= 1 and 0 <= warmup < 1):
+        raise ValueError(f"shares of the run are wanted; got {progress=}, {warmup=}.")
     if progress < warmup:
         return peak * progress / warmup
     return peak * 0.5 * (1 + math.cos(math.pi * (progress - warmup) / (1 - warmup)))

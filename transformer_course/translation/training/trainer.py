@@ -87,7 +87,8 @@ class Trainer:
     ------
     ValueError
         If there are no sentences to learn from or to evaluate on, one has more tokens than the
-        model has positions, or the precision is none that there is.
+        model has positions, the precision is none that there is, or ``smoothing`` would make the
+        loss infinite.
     """
 
     def __init__(
@@ -103,6 +104,12 @@ class Trainer:
     ) -> None:
         if not train or not dev:
             raise ValueError(f"training needs sentences; got {len(train)} train, {len(dev)} dev.")
+        bias = translator.model.output.bias
+        if settings.smoothing and bias is not None and not bias.isfinite().all():
+            raise ValueError(
+                "this translator never says some tokens: their bias is not finite, and smoothed "
+                "targets would make the loss infinite. Set `smoothing` to 0."
+            )
         self.translator = translator
         self.model = translator.model
         self.settings = settings
