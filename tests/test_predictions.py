@@ -44,3 +44,8 @@ def test_dots_ask_for_a_prediction_and_stop_nobody(capsys):
 )
 def test_predictions_are_read_without_running_them(source, found):
     assert list(written_in(source)) == found
+
+
+def test_a_token_in_the_table_is_no_html():
+    guess = predict("Which token?", "<eos>")
+    assert r"| \<eos> |" in Predictions({"a": guess})._repr_markdown_()

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from transformer_course.questions import RIGHT_NUMBERS, check_numbers
 
@@ -45,6 +46,8 @@ def test_what_is_not_answered_is_not_judged(capsys: pytest.CaptureFixture[str]) 
     [
         ({1: 3}, "question 1 asks for no number; these do: 2, 3, 4, 5"),
         ({3: "16"}, "question 3 asks for a number; got '16'"),
+        ({3: torch.ones(2)}, "question 3 asks for a number; got tensor"),
+        ({3: 10**400}, "question 3 asks for a number"),
     ],
 )
 def test_what_is_no_number_is_said(numbers: dict, message: str) -> None:

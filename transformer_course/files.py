@@ -32,6 +32,8 @@ def atomic_write(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
+        if error.errno is None:  # it comes from the block, and has words of its own
+            raise
         # A full disk comes without a file name, other errors with that of the temporary file.
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:

@@ -105,4 +105,5 @@ def _as_written(node: ast.expr) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    # A token such as <eos> would be taken for HTML, and not be shown.
+    return " ".join(text.replace("|", "\\|").replace("<", "\\<").split())

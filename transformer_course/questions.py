@@ -53,7 +53,7 @@ def _is_right(number: float, right: float, question: int) -> bool:
     tolerance = 0 if isinstance(right, int) else CLOSE
     try:
         return math.isclose(number, right, rel_tol=tolerance)
-    except TypeError:
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ValueError(f"question {question} asks for a number; got {number!r}.") from None
 
 

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from transformer_course.costs import memory_summary, parameter_summary
 from transformer_course.model import (
     Embeddings,
+    EncoderLayer,
     LearnedPositionalEncoding,
+    MultiHeadAttention,
     SinusoidalPositionalEncoding,
     Transformer,
     TransformerConfig,
@@ -458,7 +460,37 @@ def test_weights_of_another_build_are_refused_before_any_is_copied(
     sizes = {"d_model": 16, "heads": 2, "d_ff": 32, "encoder_layers": 1, "decoder_layers": 1}
     ours = Transformer(TransformerConfig(9, 9, norm_first=norm_first, **sizes))
     theirs = nn.Transformer(16, 2, layers, 1, hidden, batch_first=True)
+    for layer in (*theirs.encoder.layers, *theirs.decoder.layers):
+        layer.norm_first = norm_first
     before = {name: tensor.clone() for name, tensor in ours.state_dict().items()}
     with pytest.raises(ValueError, match=said):
         load_torch_weights(ours, theirs)
     assert all(before[name].equal(tensor) for name, tensor in ours.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "said"),
+    [
+        (MultiHeadAttention(8, 4), nn.MultiheadAttention(8, 2), "torch has 2 heads, ours 4"),
+        (
+            EncoderLayer(8, 2, 16),
+            nn.TransformerEncoderLayer(8, 2, 16, norm_first=True),
+            "norm_first is True in torch, False in ours",
+        ),
+        (
+            EncoderLayer(8, 2, 16),
+            nn.TransformerDecoderLayer(8, 2, 16),
+            "the two have other parts",
+        ),
+        (MultiHeadAttention(8, 2), nn.MultiheadAttention(8, 2, bias=False), "other parts"),
+    ],
+)
+def test_parts_of_another_build_are_refused(ours: nn.Module, theirs: nn.Module, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load_torch_weights(ours, theirs)
+
+
+@pytest.mark.parametrize("pad_id", [-1, 9, 0.5, "0"])
+def test_padding_is_an_id_of_both_vocabularies(pad_id: object) -> None:
+    with pytest.raises(ValueError, match="pad_id must be in both vocabularies"):
+        TransformerConfig(9, 9, pad_id=pad_id)

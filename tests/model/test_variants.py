@@ -640,3 +640,9 @@ def test_a_prompt_may_hold_the_end_token():
     prompt = torch.tensor([[5, 1, 6, 7]])
     texts = network.complete(prompt, 1, 6, lambda logits: torch.tensor([4]))
     assert texts.tolist() == [[5, 1, 6, 7, 4, 4]]
+
+
+@pytest.mark.parametrize(("buckets", "farthest"), [(2, 128), (32, 8), (32, 4)])
+def test_buckets_that_cannot_be_are_refused(buckets: int, farthest: int) -> None:
+    with pytest.raises(ValueError, match="half of each side's buckets"):
+        v.t5_buckets(torch.arange(9), buckets, farthest)

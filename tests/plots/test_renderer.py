@@ -91,3 +91,13 @@ def test_a_pictures_bytes_hold_no_date_and_no_version(picture):
     assert picture.png() == picture.png()
     assert mpl.__version__.encode() not in picture.png()
     assert Image.open(io.BytesIO(picture.png())).info.keys() <= {"dpi"}
+
+
+def test_dollars_are_no_formulas_and_powers_still_are():
+    figure = Figure(figsize=(4, 3), dpi=100)
+    axes = figure.subplots()
+    axes.semilogy([1, 1000])
+    axes.set_title("It costs $5_$.")
+    assert Picture(figure, "A price.").png()
+    assert not axes.title.get_parse_math()
+    assert all(label.get_parse_math() for label in axes.get_yticklabels())

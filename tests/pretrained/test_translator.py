@@ -220,3 +220,12 @@ def test_building_leaves_random_numbers_alone():
     torch.manual_seed(0)
     marian_model(read_layout(small_marian()), 9, 9)
     assert torch.equal(torch.rand(3), wanted)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.99])
+def test_a_pickle_that_is_cut_short_is_said_to_be_damaged(folder, share):
+    path = folder / "pytorch_model.bin"
+    torch.save(load_file(folder / WEIGHTS), path)
+    (folder / WEIGHTS).unlink()
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    assert "is damaged, or holds something else than tensors" in fault(folder)

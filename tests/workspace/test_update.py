@@ -204,6 +204,16 @@ def test_a_damaged_notebook_stays_and_a_fresh_lesson_lies_beside_it(publish, fol
     assert update.update(folder) == []
 
 
+def test_answers_are_not_lost_behind_a_damaged_newest_version(answered, publish, folder):
+    publish(SIMILAR, *exercise("causal_mask"), *exercise("target_mask"))
+    update.update(folder)
+    (folder / NEW).write_bytes((folder / NEW).read_bytes()[:300])
+    (line,) = update.update(folder)
+    assert "damaged, so it stays" in line and "with your earlier answers" in line
+    fresh = folder / line.partition("answers is in ")[2].removesuffix(".")
+    assert ANSWER in sources(fresh)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -51,7 +51,10 @@ def load_torch_weights(ours: nn.Module, theirs: nn.Module) -> None:
     ValueError
         If they are not built alike; ours is then as it was.
     """
-    pairs = [*_pairs(ours, theirs)]
+    try:
+        pairs = [*_pairs(ours, theirs)]
+    except AttributeError as error:
+        raise ValueError(f"the two have other parts ({error}); {ALIKE}") from None
     for our_numbers, their_numbers in pairs:
         if our_numbers.shape != their_numbers.shape:
             raise ValueError(
@@ -64,6 +67,7 @@ def load_torch_weights(ours: nn.Module, theirs: nn.Module) -> None:
 
 def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each of our tensors with torch's."""
+    _check_order_of_norms(ours, theirs)
     if type(theirs) in NAMES:
         for our_name, their_name in NAMES[type(theirs)].items():
             yield from _pairs(ours.get_submodule(our_name), theirs.get_submodule(their_name))
@@ -71,6 +75,8 @@ def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]
         for our_layer, their_layer in _side_by_side(ours, theirs, "layers"):
             yield from _pairs(our_layer, their_layer)
     elif isinstance(theirs, nn.MultiheadAttention):
+        if ours.heads != theirs.num_heads:
+            raise ValueError(f"torch has {theirs.num_heads} heads, ours {ours.heads}; {ALIKE}")
         # Torch keeps the three input projections in one matrix, one below the other.
         weights, biases = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
         projections = (ours.query_projection, ours.key_projection, ours.value_projection)
@@ -82,6 +88,14 @@ def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]
         # A linear layer holds weight and bias, a layer norm gain and bias, in this order.
         what = f"tensors in {type(theirs).__name__}"
         yield from _side_by_side(ours.parameters(), theirs.parameters(), what)
+
+
+def _check_order_of_norms(ours: nn.Module, theirs: nn.Module) -> None:
+    """Refuse a layer with the norm elsewhere: its weights have the same shapes."""
+    if isinstance(theirs, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+        mine = ours.add_norm_feed_forward.norm_first
+        if mine != theirs.norm_first:
+            raise ValueError(f"norm_first is {theirs.norm_first} in torch, {mine} in ours; {ALIKE}")
 
 
 def _side_by_side(ours: Iterable[T], theirs: Iterable[T], what: str) -> Iterator[tuple[T, T]]:

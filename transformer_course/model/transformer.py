@@ -83,7 +83,8 @@ class TransformerConfig:
         check_share("dropout", self.dropout)
         check_choice("positions", self.positions, POSITIONS)
         check_choice("tying", self.tying, TYINGS)
-        if not 0 <= self.pad_id < min(self.source_vocab, self.target_vocab):
+        vocab = min(self.source_vocab, self.target_vocab)
+        if not isinstance(self.pad_id, int) or not 0 <= self.pad_id < vocab:
             raise ValueError(
                 f"pad_id must be in both vocabularies, of {self.source_vocab} and "
                 f"{self.target_vocab} tokens; got {self.pad_id}."

@@ -111,10 +111,11 @@ def bleu_by_pairs(
     axes.xaxis.set_major_formatter(FuncFormatter("{:,.0f}".format))
     axes.xaxis.set_minor_locator(NullLocator())
     entitle(axes, title)
-    mark_places(axes, {"yours": yours})
+    mark_places(axes, {"yours": yours} if yours else {})
     reached = ", ".join(f"{bleu:.0f} with {pairs:,}" for pairs, bleu in means.items())
+    marked = f"; marked: your {yours:,} pairs" if yours else ""
     return Picture(
         axes.figure,
         f"{title}. BLEU on the test split against the pairs in training, these on a logarithmic "
-        f"axis: {reached}; marked: your {yours:,} pairs.",
+        f"axis: {reached}{marked}.",
     )

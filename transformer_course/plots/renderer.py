@@ -14,6 +14,7 @@ from typing import Any
 
 import altair as alt
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from transformer_course.plots.theme import NAME, PIXELS_PER_INCH
@@ -90,6 +91,9 @@ class Picture:
 
     def png(self) -> bytes:
         """Return the figure as a PNG; the same figure gives the same bytes."""
+        for text in self.figure.findobj(Text):  # somebody's dollars are no formulas
+            if "$" in text.get_text() and "\\mathdefault" not in text.get_text():
+                text.set_parse_math(False)
         file = io.BytesIO()
         # Without the default entry, the version of matplotlib would be part of the file.
         metadata = {"Software": None}

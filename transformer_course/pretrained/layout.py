@@ -18,6 +18,11 @@ from transformer_course.translation.translator import LONGEST_MAX_LEN
 
 CONFIG_FILE = "config.json"
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is read
+DAMAGED = (
+    *(SafetensorError, UnpicklingError, RuntimeError),
+    *(AttributeError, EOFError, ValueError, AssertionError),
+)
+"""What reading damaged weights raises; also an OSError that names no file."""
 ACTIVATIONS = ("swish", "relu")
 SPECIAL_IDS = ("pad_token_id", "decoder_start_token_id", "eos_token_id")
 # What a config.json may leave out, or say otherwise of models that compute something else.
@@ -179,7 +184,9 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, Tensor]]:
         else:
             tensors = torch.load(path, map_location="cpu", weights_only=True)
         return path, {name: tensor.float() for name, tensor in tensors.items()}
-    except (SafetensorError, UnpicklingError, RuntimeError, AttributeError, EOFError) as error:
+    except (*DAMAGED, OSError) as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
         raise CheckpointError(
             f"{path} is damaged, or holds something else than tensors "
             f"({(str(error) or type(error).__name__).splitlines()[0]}); download it again."

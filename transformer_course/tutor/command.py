@@ -37,6 +37,7 @@ def check(file: Path, name: str) -> dict[str, Any]:
         "lesson": place.lesson,
         "title": LESSONS[place.lesson],
         "section": place.exercise.heading,
+        "tries": progress.tries().get(place.key, 0),
     }
     try:
         request = _request(file, place)

@@ -88,18 +88,26 @@ def _update_lesson(folder: Path, lesson: Path) -> str:
     try:
         notebook = laid.read(last)
     except laid.DamagedNotebookError:
-        write_text(new, notebook_text(laid.stamp(shipped, newest)))
-        return f"{last.name}: damaged, so it stays as it is; a fresh lesson is in {new.name}."
+        answers = _answers(present)
+        write_text(new, notebook_text(laid.stamp(_filled(shipped, answers), newest)))
+        fresh = "the lesson with your earlier answers" if answers else "a fresh lesson"
+        return f"{last.name}: damaged, so it stays as it is; {fresh} is in {new.name}."
     if newest in (laid.lesson_of(notebook), laid.version(notebook)):
         return ""
-    edited = [notebook for notebook in _readable(present) if laid.is_edited(notebook)]
-    answers = laid.answers(edited[-1] if edited else notebook)
-    text = notebook_text(laid.stamp(_filled(shipped, answers), newest))
+    text = notebook_text(laid.stamp(_filled(shipped, _answers(present)), newest))
     if not laid.is_edited(notebook):
         write_text(last, text)
         return f"{last.name}: replaced by the new version."
     write_text(new, text)
     return f"{last.name}: yours, so it stays; the new version, with your answers, is {new.name}."
+
+
+def _answers(present: list[Path]) -> dict[str, str]:
+    """Return the answers in the newest version that was edited and can be read."""
+    readable = [*_readable(present)]
+    edited = [notebook for notebook in readable if laid.is_edited(notebook)]
+    newest = (edited or readable)[-1:]
+    return laid.answers(*newest) if newest else {}
 
 
 def _readable(paths: list[Path]) -> Iterator[Notebook]:

@@ -98,7 +98,17 @@ def t5_buckets(
         From this distance on, all share the last bucket.
     both_sides
         Whether keys after the query have half of the buckets; otherwise they count as distance 0.
+
+    Raises
+    ------
+    ValueError
+        If there are too few buckets, or more of them for single distances than ``farthest``.
     """
+    if not 1 <= buckets // (4 if both_sides else 2) < farthest:
+        raise ValueError(
+            f"half of each side's buckets are for single distances, which has to be at least one "
+            f"and less than farthest; got {buckets=}, {farthest=}, {both_sides=}."
+        )
     if both_sides:
         buckets //= 2
         side = buckets * (offset > 0)
