@@ -479,3 +479,14 @@ def test_solution_is_the_source_without_the_decorator():
 
 def test_an_exercise_says_what_it_can_do():
     assert repr(double) == "Exercise double: .check(double), .hint(), .gaps(), .solution()"
+
+
+def test_what_else_was_seen_is_not_the_evidence_of_a_crash():
+    def crashes_at_three(x, times):
+        if times == 3:
+            raise KeyError("x")
+        return (2**times * x).tolist()
+
+    said = repr(double.check(crashes_at_three))
+    assert "It stopped with KeyError" in said and "Besides: A torch tensor is wanted" in said
+    assert "What shows it" not in said

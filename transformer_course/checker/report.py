@@ -108,7 +108,7 @@ def _known(task: Task, finding: Finding) -> Form:
 
 def _crashed(task: Task, finding: Finding) -> Form:
     """Explain an exception or an endless loop, with the learner's own line."""
-    parts = [*_crash(task, finding), *_clues(finding), *_changes_arguments(finding)]
+    parts = [*_crash(task, finding), *_clues(finding, "Besides"), *_changes_arguments(finding)]
     return Verdict.WRONG, [*parts, *_hints(task), *_printed(finding)]
 
 
@@ -166,8 +166,8 @@ def _example(task: Task, finding: Finding) -> list[Part]:
     return [Code("For", as_code(task, case)), *_difference(difference)]
 
 
-def _clues(finding: Finding) -> list[Part]:
-    return [Sentence(clue, "What shows it") for clue in finding.clues]
+def _clues(finding: Finding, label: str = "What shows it") -> list[Part]:
+    return [Sentence(clue, label) for clue in finding.clues]
 
 
 def _crash(task: Task, finding: Finding) -> list[Part]:
