@@ -87,9 +87,8 @@ def wrong_elements(expected: Tensor, received: Tensor) -> Tensor:
 
 
 def _number_kind(expected: Real, received: Any) -> str | None:
-    if not isinstance(received, Real | np.generic | np.ndarray | Tensor):
-        return "type"
-    if isinstance(received, Tensor | np.ndarray) and received.ndim:
+    is_number = isinstance(received, Real | np.generic | np.ndarray | Tensor)
+    if not is_number or getattr(received, "ndim", 0):
         return "type"
     if isinstance(received, Tensor):
         received = received.detach()

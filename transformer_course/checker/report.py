@@ -266,11 +266,14 @@ def _in_full(value: Any) -> str:
 def _place(path: str) -> str:
     """Say in words where in a result something is: of ``['losses'][0]``, "losses" and number 1."""
     steps = re.findall(r"\[(?:'([^']*)'|(\d+)|(.+?))\](?=\[|\.|$)", path)
-    words = ", ".join(
-        f'"{name}"' if name else f"number {int(index) + 1}" if index else f"entry {key}"
-        for name, index, key in steps
-    )
+    words = ", ".join(_step(*step) for step in steps)
     return f"result {words}" if words.startswith("number") else words
+
+
+def _step(name: str, index: str, key: str) -> str:
+    if index:
+        return f"number {int(index) + 1}"
+    return f'"{name}"' if name else f"entry {key}"
 
 
 def _advice(found: Difference) -> str:

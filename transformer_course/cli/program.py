@@ -69,9 +69,10 @@ def _open_closed_streams() -> None:
 
 def _split_off(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return what comes before ``--``, and what comes after it, for JupyterLab."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    if "lab" not in arguments[:end]:
+    words = (argument for argument in arguments if not argument.startswith("-"))
+    if "--" not in arguments or next(words, "") != "lab":
         return list(arguments), []
+    end = arguments.index("--")
     return list(arguments[:end]), list(arguments[end + 1 :])
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from transformer_course.cli.shared import Commands
 
 LINES_AT_ONCE = 1000
-FILE_NAME = re.compile(r"\S*\w\.\w{1,5}|\S*[/\\]\S+")
+FILE_NAME = re.compile(r"\S*\w\.\w{1,5}")
 """What looks like the name of a file, and not like a sentence."""
 
 
@@ -122,11 +123,11 @@ def _translate(options: argparse.Namespace) -> int:
 
     translator = Translator.load(options.checkpoint)
     doubt = doubt_in(options.checkpoint) if options.scores else None
-    for name in filter(FILE_NAME.fullmatch, options.sentences):
-        if Path(name).is_file():
-            say(f"{name} is a file; to translate what is in it, write < {name}")
-        else:
-            say(f"{name} is no file in {Path.cwd()}; it is translated as a sentence.")
+    for words in options.sentences:
+        if os.path.isfile(words):  # noqa: PTH113 - Path's raises an error for a long sentence
+            say(f"{words} is a file; to translate what is in it, write < {words}")
+        elif FILE_NAME.fullmatch(words):
+            say(f"{words} is no file in {Path.cwd()}; it is translated as a sentence.")
     lines = iter(options.sentences) if options.sentences else _standard_input()
     done = left_out = 0
     # disable=None shows it in a terminal only.

@@ -15,8 +15,8 @@ USE_OF_GIVEN = (
 BEGINS = "# --- "
 """How the line begins that begins a section; no other line of the file may."""
 HEADER = re.compile(
-    r"^# --- (?P<lesson>\w+): (?P<name>\w+)(?: \((?P<state>[^)\n]*)\))? -+\n"
-    r"(?P<body>.*?)(?=^# --- |\Z)",
+    rf"^{BEGINS}(?P<lesson>\w+): (?P<name>\w+)(?: \((?P<state>[^)\n]*)\))? -+\n"
+    rf"(?P<body>.*?)(?=^{BEGINS}|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 WIDTH = 94  # of a header

@@ -19,8 +19,13 @@ from transformer_course.translation.translator import LONGEST_MAX_LEN
 CONFIG_FILE = "config.json"
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin")  # the first that is there is read
 DAMAGED = (
-    *(SafetensorError, UnpicklingError, RuntimeError),
-    *(AttributeError, EOFError, ValueError, AssertionError),
+    SafetensorError,
+    UnpicklingError,
+    RuntimeError,
+    AttributeError,
+    EOFError,
+    ValueError,
+    AssertionError,
 )
 """What reading damaged weights raises; also an OSError that names no file."""
 ACTIVATIONS = ("swish", "relu")

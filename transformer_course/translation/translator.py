@@ -275,11 +275,11 @@ class Translator:
         """Yield the numbers of similarly long sentences, their ids, and those of translations."""
         if isinstance(sentences, str):
             raise ValueError("a list of sentences is wanted; put a single one into brackets.")
+        check_whole("batch_size", batch_size)
         encoded = [*self._encode(self.source, sentences)]
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])
         )
-        check_whole("batch_size", batch_size)
         for start in range(0, len(by_length), batch_size):
             numbers = by_length[start : start + batch_size]
             source_ids = pad_rows([encoded[number] + [EOS] for number in numbers], PAD)
