@@ -128,8 +128,10 @@ def test_the_command_says_what_it_did_and_passes_arguments_on(
     publish(*exercise("causal_mask"))
     monkeypatch.chdir(tmp_path)
     assert cli.main(["lab"]) == 0
-    assert cli.main(["--debug", "lab", "other", "--", "--no-browser", "--port=9999"]) == 0
-    assert launched == [(folder, []), (tmp_path / "other", ["--no-browser", "--port=9999"])]
+    behind = ["--no-browser", "--port=9999"]
+    assert cli.main(["lab", "other", "--", *behind]) == 0
+    assert cli.main(["--debug", "lab", "other", "--", *behind]) == 0
+    assert launched == [(folder, []), *[(tmp_path / "other", behind)] * 2]
     said = capsys.readouterr().out
     assert said.startswith(f"{ATTENTION}: laid out.\nAGENTS.md: laid out.\n")
     assert "\nOpening JupyterLab in " in said

@@ -85,16 +85,15 @@ def _update_lesson(folder: Path, lesson: Path) -> str:
         write_text(new, notebook_text(laid.stamp(shipped, newest)))
         return f"{new.name}: laid out."
     last = present[-1]
-    try:
-        notebook = laid.read(last)
-    except laid.DamagedNotebookError:
-        answers = _answers(present)
-        write_text(new, notebook_text(laid.stamp(_filled(shipped, answers), newest)))
+    notebook = next(_readable([last]), None)
+    if notebook and newest in (laid.lesson_of(notebook), laid.version(notebook)):
+        return ""
+    answers = _answers(present)
+    text = notebook_text(laid.stamp(_filled(shipped, answers), newest))
+    if notebook is None:
+        write_text(new, text)
         fresh = "the lesson with your earlier answers" if answers else "a fresh lesson"
         return f"{last.name}: damaged, so it stays as it is; {fresh} is in {new.name}."
-    if newest in (laid.lesson_of(notebook), laid.version(notebook)):
-        return ""
-    text = notebook_text(laid.stamp(_filled(shipped, _answers(present)), newest))
     if not laid.is_edited(notebook):
         write_text(last, text)
         return f"{last.name}: replaced by the new version."

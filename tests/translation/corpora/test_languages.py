@@ -28,7 +28,7 @@ def test_name_without_a_language_is_refused(name: str) -> None:
         language_of(Path(name))
 
 
-@pytest.mark.parametrize("name", ["both.tsv", "both.CSV"])
+@pytest.mark.parametrize("name", ["train.csv", "both.tsv", "both.CSV"])
 def test_a_table_is_to_become_two_files(name: str) -> None:
     with pytest.raises(ValueError, match="into two files"):
         language_of(Path(name))

@@ -394,14 +394,13 @@ def test_extreme_temperatures_take_the_best_or_all(temperature: float, dtype: to
     torch.testing.assert_close(found.sum(dim=-1), torch.ones_like(found.sum(dim=-1)))
 
 
-def test_scores_that_are_no_numbers_are_said() -> None:
+@all_methods
+def test_scores_that_are_not_numbers_are_refused(method: Callable) -> None:
     model = small_model()
     with torch.no_grad():
         model.output.weight.fill_(math.nan)
     with pytest.raises(ValueError, match="are the weights finite"):
-        greedy(model, SOURCE, BOS, EOS)
-    with pytest.raises(ValueError, match="are the weights finite"):
-        sample(model, SOURCE, BOS, EOS, torch.Generator())
+        method(model, SOURCE)
 
 
 def test_short_whole_numbers_are_ids_too() -> None:
