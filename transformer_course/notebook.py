@@ -1,7 +1,6 @@
 """Inside a notebook: the set-up of every lesson, sources and errors shown, and other lessons."""
 
 import inspect
-import os
 import textwrap
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,6 +11,7 @@ from types import ModuleType
 from IPython.display import display
 
 from transformer_course.checker import exercise
+from transformer_course.hosted import on_colab
 from transformer_course.own.file import yours
 from transformer_course.own.given import part_text
 from transformer_course.own.location import RECORDS
@@ -69,7 +69,7 @@ def lesson_address(lesson: str) -> str:
     In JupyterLab that is the file beside this one. Colab has only one file open, so there it is
     the address of the other in the repository.
     """
-    if "COLAB_RELEASE_TAG" not in os.environ:
+    if not on_colab():
         return f"{lesson}.ipynb"
     urls = metadata.metadata("transformer-course").get_all("Project-URL") or []
     addresses = dict(url.split(", ", 1) for url in urls)

@@ -233,6 +233,21 @@ def test_an_odd_exception_costs_no_answer(cell):
     assert len(notebook.failures) == 1
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("identity", [{}, {"id": "twice"}])
+def test_cells_without_an_id_or_with_one_twice_are_read_in_silence(identity, tmp_path):
+    cells = [
+        {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+        | {"execution_count": None}
+        | identity
+        for source in (IMPORT, RIGHT, CHECK)
+    ]
+    path = tmp_path / "a.ipynb"
+    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert judged(Submission.read(path))["noam"].passed
+
+
 @pytest.mark.parametrize("source", [None, 7])
 def test_a_cell_without_a_text_is_damage(source, tmp_path):
     path = written(tmp_path / "a.ipynb", IMPORT)

@@ -11,6 +11,8 @@ from PIL import Image
 from transformer_course.plots import renderer
 from transformer_course.plots.renderer import PNG, SCALE, VEGA_LITE, Picture
 
+HOSTED = ["COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"]
+
 
 @pytest.fixture
 def chart() -> alt.Chart:
@@ -28,7 +30,7 @@ def picture() -> Picture:
 @pytest.fixture
 def place(monkeypatch):
     """Enable the renderer as in a given place, and leave it as at home afterwards."""
-    for variable in renderer.HOSTED:
+    for variable in HOSTED:
         monkeypatch.delenv(variable, raising=False)
 
     def enable(variable: str | None) -> None:
@@ -49,7 +51,7 @@ def test_in_jupyterlab_a_chart_is_specification_image_and_sentence(place, chart)
     assert data["text/plain"] == metadata[PNG]["alt"] == "One point."
 
 
-@pytest.mark.parametrize("variable", ["COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"])
+@pytest.mark.parametrize("variable", HOSTED)
 def test_on_colab_and_kaggle_a_chart_is_html(place, chart, variable):
     place(variable)
     assert "text/html" in chart._repr_mimebundle_()

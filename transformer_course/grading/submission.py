@@ -8,6 +8,7 @@ nothing but answers, of all lessons. A folder with a card is a capstone, of whic
 
 import re
 import symtable
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -129,7 +130,10 @@ class Submission(_OfExercises):
         if not text.strip():
             raise SubmissionError("the file is empty")
         try:
-            cells = nbformat.reads(text, as_version=4).cells
+            with warnings.catch_warnings():
+                # Cells without an id, or with one id twice, are the concern of nobody here.
+                warnings.simplefilter("ignore", FutureWarning)
+                cells = nbformat.reads(text, as_version=4).cells
             # A source may be anything but a text, too: adding one to a text says so.
             code = [Cell(n, "" + c.source) for n, c in enumerate(cells, 1) if c.cell_type == "code"]
         except Exception:  # whatever a strange file makes nbformat stumble over

@@ -1,16 +1,15 @@
 """Where the learner's file lies."""
 
-import os
 import tempfile
 from functools import cache
 from pathlib import Path
+
+from transformer_course.hosted import hosted
 
 NAME = "my_transformer.py"
 
 RECORDS = ".transformer-course"
 """The folder that marks a workspace."""
-
-HOSTED = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
 
 
 def own_file() -> Path:
@@ -19,7 +18,7 @@ def own_file() -> Path:
     Elsewhere, as where the published notebooks are run, it is in a temporary folder.
     """
     here = Path.cwd()
-    if (here / NAME).exists() or (here / RECORDS).is_dir() or any(map(os.environ.get, HOSTED)):
+    if (here / NAME).exists() or (here / RECORDS).is_dir() or hosted():
         return here / NAME
     return temporary_file()
 

@@ -7,7 +7,6 @@ HTML is left out on purpose: JupyterLab would prefer it, and stay blank without 
 
 import base64
 import io
-import os
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
+from transformer_course.hosted import hosted
 from transformer_course.plots.theme import NAME, PIXELS_PER_INCH
 
 VEGA_LITE = "application/vnd.vegalite.v5+json"
 PNG = "image/png"
-HOSTED = ("COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE")
-"""Environment variables that Colab and Kaggle set; their notebooks draw charts from HTML."""
 SCALE = 1.5
 """Stored pixels per pixel on the page: sharp enough for most screens, and small."""
 
@@ -33,8 +31,8 @@ def enable() -> None:
     """Give all Altair charts the course's theme, and the renderer that fits this place."""
     alt.theme.enable(NAME)
     alt.renderers.register(NAME, mime_bundle)
-    hosted = any(variable in os.environ for variable in HOSTED)
-    alt.renderers.enable("default" if hosted else NAME)
+    # Notebooks on Colab and Kaggle draw charts from HTML.
+    alt.renderers.enable("default" if hosted() else NAME)
 
 
 def in_notebook() -> bool:

@@ -50,6 +50,7 @@ MODEL_FILE = "model.safetensors"
 SUBWORDS_FILE = "subwords.model"
 LONGEST_MAX_LEN = 100_000
 ENCODED_AT_ONCE = 10_000
+TRANSLATED_AT_ONCE = 100
 
 SHIPPED = Path(__file__).parents[1] / "checkpoints"
 CAPTIONS = SHIPPED / "captions.en"
@@ -223,7 +224,7 @@ class Translator:
         return self.model.output.weight.device
 
     def translate(
-        self, sentences: Sequence[str], batch_size: int = 100, beam: int = 1
+        self, sentences: Sequence[str], batch_size: int = TRANSLATED_AT_ONCE, beam: int = 1
     ) -> list[str]:
         """Translate sentences; the result has the same order, blank lines stay blank.
 
@@ -249,7 +250,7 @@ class Translator:
         return translations
 
     def translate_with_scores(
-        self, sentences: Sequence[str], batch_size: int = 100, beam: int = 1
+        self, sentences: Sequence[str], beam: int = 1
     ) -> list[tuple[str, float]]:
         """Translate as :meth:`translate`; say how sure the model is of each translation.
 
@@ -260,7 +261,7 @@ class Translator:
             certain. A blank line stays blank, and is certain.
         """
         translations = [("", 0.0)] * len(sentences)
-        for numbers, source_ids, found in self._search(sentences, batch_size, beam):
+        for numbers, source_ids, found in self._search(sentences, TRANSLATED_AT_ONCE, beam):
             rows = [[i for i in ids if i not in (PAD, EOS)] for ids in found]
             target_in = pad_rows([[BOS, *row] for row in rows], PAD).to(self.device)
             target_out = pad_rows([[*row, EOS] for row in rows], PAD).to(self.device)
@@ -293,7 +294,7 @@ class Translator:
         return [hypotheses[0].tokens for hypotheses in best]
 
     def cross_attention(
-        self, pairs: Sequence[SentencePair], batch_size: int = 100
+        self, pairs: Sequence[SentencePair], batch_size: int = TRANSLATED_AT_ONCE
     ) -> Iterator[Float[Tensor, "layers heads target source"]]:
         """Yield, pair by pair, how each target word's prediction attends to the source.
 
