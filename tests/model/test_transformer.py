@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from transformer_course.costs import memory_summary, parameter_summary
 from transformer_course.model import (
     Embeddings,
+    Encoder,
     EncoderLayer,
     LearnedPositionalEncoding,
     MultiHeadAttention,
@@ -471,7 +472,7 @@ def test_weights_of_another_build_are_refused_before_any_is_copied(
 @pytest.mark.parametrize(
     ("ours", "theirs", "said"),
     [
-        (MultiHeadAttention(8, 4), nn.MultiheadAttention(8, 2), "torch has 2 heads, ours 4"),
+        (MultiHeadAttention(8, 4), nn.MultiheadAttention(8, 2), "heads is 2 in torch, 4 in ours"),
         (
             EncoderLayer(8, 2, 16),
             nn.TransformerEncoderLayer(8, 2, 16, norm_first=True),
@@ -483,11 +484,40 @@ def test_weights_of_another_build_are_refused_before_any_is_copied(
             "the two have other parts",
         ),
         (MultiHeadAttention(8, 2), nn.MultiheadAttention(8, 2, bias=False), "other parts"),
+        (
+            MultiHeadAttention(8, 2),
+            nn.MultiheadAttention(8, 2, add_zero_attn=True),
+            "add_zero_attn is True in torch",
+        ),
+        (
+            MultiHeadAttention(8, 2),
+            nn.MultiheadAttention(8, 2, add_bias_kv=True),
+            "add_bias_kv is True in torch",
+        ),
+        (
+            EncoderLayer(8, 2, 16),
+            nn.TransformerEncoderLayer(8, 2, 16, activation="gelu"),
+            "ReLU as the activation is False in torch",
+        ),
+        (
+            EncoderLayer(8, 2, 16),
+            nn.TransformerEncoderLayer(8, 2, 16, layer_norm_eps=1e-2),
+            "eps is 0.01 in torch, 1e-05 in ours",
+        ),
     ],
 )
 def test_parts_of_another_build_are_refused(ours: nn.Module, theirs: nn.Module, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         load_torch_weights(ours, theirs)
+
+
+def test_a_stack_that_ends_without_a_norm_takes_torchs_without_one() -> None:
+    theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 1)
+    ours, x = Encoder(1, 8, 2, 16, dropout=0.0), torch.randn(2, 3, 8)
+    load_torch_weights(ours, theirs)
+    torch.testing.assert_close(ours(x), theirs(x))
+    with pytest.raises(ValueError, match="tensors in Identity"):
+        load_torch_weights(Encoder(1, 8, 2, 16, norm_first=True).norm, nn.Identity())
 
 
 @pytest.mark.parametrize("pad_id", [-1, 9, 0.5, "0"])

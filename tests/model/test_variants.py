@@ -93,6 +93,8 @@ def test_a_query_without_any_key_gets_zeros(name):
 def test_offsets_count_from_the_query():
     assert v.offsets(3, 3).tolist() == [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
     assert v.offsets(1, 3).tolist() == [[-2, -1, 0]]
+    with pytest.raises(ValueError, match="got 5 and 3"):
+        v.offsets(5, 3)
 
 
 def test_relative_vectors_are_compared_as_keys_are():
@@ -258,6 +260,12 @@ def test_gelu_is_x_times_the_normal_distribution_function():
     torch.testing.assert_close(module(x), expected)
 
 
+def test_a_network_that_is_such_a_part_itself_is_replaced():
+    old = FeedForward(8, 16)
+    new = v.replace_parts(old, FeedForward, lambda part: v.SwiGLU(8, 16))
+    assert type(new) is v.SwiGLU and [*old.children()] == [old.expand, old.contract]
+
+
 def test_parts_are_replaced_where_they_stand():
     network = new_model(norm_first=True)
     norms = sum(isinstance(part, LayerNorm) for part in network.modules())
@@ -358,6 +366,14 @@ def test_recurrence_gives_what_a_causal_mask_gives():
         outputs.append(output)
     expected = v.linear_attention(query, key, value, causal_mask(7))
     torch.testing.assert_close(torch.stack(outputs, dim=2), expected)
+
+
+def test_linear_attention_with_features_that_round_to_0_gives_zeros():
+    query, value = torch.full((1, 3, 4), -200.0), torch.ones(1, 3, 2)
+    assert (v.linear_attention(query, query, value) == 0).all()
+    state = torch.zeros(1, 4, 2), torch.zeros(1, 4)
+    output, _ = v.linear_attention_step(query[:, 0], query[:, 0], value[:, 0], state)
+    assert (output == 0).all()
 
 
 def test_linear_attention_without_any_key_gives_zeros():
@@ -548,6 +564,14 @@ def test_the_router_is_that_of_gpt_oss():
 def experts(active=2):
     torch.manual_seed(0)
     return v.Experts(6, 4, active, lambda: v.SwiGLU(6, 12)).double()
+
+
+def test_experts_compute_in_16_bits_where_autocast_asks_for_it():
+    torch.manual_seed(0)
+    experts, x = v.Experts(8, 4, 2, lambda: FeedForward(8, 16)), torch.randn(2, 3, 8)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        said = experts(x)
+    torch.testing.assert_close(said.float(), experts(x), rtol=0, atol=0.05)
 
 
 def test_experts_add_up_what_the_chosen_networks_say():

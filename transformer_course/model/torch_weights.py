@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_course.model.transformer import TransformerConfig
@@ -67,16 +68,16 @@ def load_torch_weights(ours: nn.Module, theirs: nn.Module) -> None:
 
 def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield each of our tensors with torch's."""
-    _check_order_of_norms(ours, theirs)
+    _check_choices(ours, theirs)
     if type(theirs) in NAMES:
         for our_name, their_name in NAMES[type(theirs)].items():
-            yield from _pairs(ours.get_submodule(our_name), theirs.get_submodule(their_name))
+            # Torch's stacks end without a norm where theirs is None.
+            part = getattr(theirs, their_name) or nn.Identity()
+            yield from _pairs(ours.get_submodule(our_name), part)
     elif isinstance(theirs, nn.ModuleList):
         for our_layer, their_layer in _side_by_side(ours, theirs, "layers"):
             yield from _pairs(our_layer, their_layer)
     elif isinstance(theirs, nn.MultiheadAttention):
-        if ours.heads != theirs.num_heads:
-            raise ValueError(f"torch has {theirs.num_heads} heads, ours {ours.heads}; {ALIKE}")
         # Torch keeps the three input projections in one matrix, one below the other.
         weights, biases = theirs.in_proj_weight.chunk(3), theirs.in_proj_bias.chunk(3)
         projections = (ours.query_projection, ours.key_projection, ours.value_projection)
@@ -90,12 +91,25 @@ def _pairs(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[Tensor, Tensor]
         yield from _side_by_side(ours.parameters(), theirs.parameters(), what)
 
 
-def _check_order_of_norms(ours: nn.Module, theirs: nn.Module) -> None:
-    """Refuse a layer with the norm elsewhere: its weights have the same shapes."""
+def _check_choices(ours: nn.Module, theirs: nn.Module) -> None:
+    """Refuse a module that computes something else: its weights have the same shapes."""
+    for name, of_torch, of_ours in _choices(ours, theirs):
+        if of_torch != of_ours:
+            raise ValueError(f"{name} is {of_torch} in torch, {of_ours} in ours; {ALIKE}")
+
+
+def _choices(ours: nn.Module, theirs: nn.Module) -> Iterator[tuple[str, object, object]]:
+    """Yield the name of each choice that no weight shows, what it is in torch, and in ours."""
     if isinstance(theirs, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-        mine = ours.add_norm_feed_forward.norm_first
-        if mine != theirs.norm_first:
-            raise ValueError(f"norm_first is {theirs.norm_first} in torch, {mine} in ours; {ALIKE}")
+        yield "norm_first", theirs.norm_first, ours.add_norm_feed_forward.norm_first
+        relu = theirs.activation is F.relu or isinstance(theirs.activation, nn.ReLU)
+        yield "ReLU as the activation", relu, True
+    elif isinstance(theirs, nn.MultiheadAttention):
+        yield "heads", theirs.num_heads, ours.heads
+        yield "add_bias_kv", theirs.bias_k is not None, False
+        yield "add_zero_attn", theirs.add_zero_attn, False
+    elif isinstance(theirs, nn.LayerNorm):
+        yield "eps", theirs.eps, getattr(ours, "eps", theirs.eps)
 
 
 def _side_by_side(ours: Iterable[T], theirs: Iterable[T], what: str) -> Iterator[tuple[T, T]]:

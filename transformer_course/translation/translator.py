@@ -277,6 +277,7 @@ class Translator:
         if isinstance(sentences, str):
             raise ValueError("a list of sentences is wanted; put a single one into brackets.")
         check_whole("batch_size", batch_size)
+        check_whole("beam", beam)
         encoded = [*self._encode(self.source, sentences)]
         by_length = sorted(
             (number for number, ids in enumerate(encoded) if ids), key=lambda n: len(encoded[n])

@@ -63,8 +63,26 @@ def test_letter_never_seen_is_unknown() -> None:
     assert "<unk>" in TOKENIZER.decode(TOKENIZER.encode("a 塔"))
 
 
-def test_blank_text_has_no_tokens() -> None:
-    assert TOKENIZER.encode(" ") == []
+@pytest.mark.parametrize(
+    "text", ["la nouvelle tour\n", "\ufeffla\tnouvelle tour", "la\u00a0nouvelle \u2028tour"]
+)
+def test_white_space_of_any_kind_is_a_blank(text: str) -> None:
+    wanted = TOKENIZER.tokens("la nouvelle tour")
+    assert TOKENIZER.tokens(text) == wanted
+    assert TOKENIZER.encode_all([text]) == [TOKENIZER.encode(text)]
+    assert TOKENIZER.vocabulary.decode(TOKENIZER.encode(text)) == wanted
+
+
+def test_accents_are_read_and_learned_in_either_form() -> None:
+    whole, apart = "un café d'été", "un cafe\u0301 d'e\u0301te\u0301"
+    tokenizer = SubwordTokenizer("fr", learn_subwords([apart] * 5, 20))
+    assert tokenizer.encode(whole) == tokenizer.encode(apart)
+    assert tokenizer.decode(tokenizer.encode(apart)) == whole
+
+
+@pytest.mark.parametrize("text", [" ", "\n", "\t\u00a0", "\u3000", "\ufeff"])
+def test_blank_text_has_no_tokens(text: str) -> None:
+    assert TOKENIZER.encode(text) == []
     assert TOKENIZER.decode([]) == ""
 
 

@@ -69,9 +69,10 @@ def test_unreadable_files_are_named(tmp_path: Path, path: str) -> None:
         list(iterate_lines(tmp_path / path))
 
 
-def test_other_encodings_are_refused(text: Path) -> None:
-    text.write_text("\n".join(LINES), encoding="utf-16")
-    with pytest.raises(ValueError, match=r"train\.fr is UTF-16 text; convert it"):
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_other_encodings_are_refused(text: Path, encoding: str) -> None:
+    text.write_text("\n".join(LINES), encoding=encoding)
+    with pytest.raises(ValueError, match=r"train\.fr is UTF-16 or UTF-32 text; convert it"):
         list(iterate_lines(text))
 
 

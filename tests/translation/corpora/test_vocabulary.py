@@ -60,14 +60,21 @@ def test_unseen_token_is_unknown(vocabulary: Vocabulary) -> None:
     ("tokens", "complaint"),
     [
         (["a", "b"], "must begin with"),
-        ([*SPECIAL_TOKENS, "a", "a"], "each token once"),
+        ([*SPECIAL_TOKENS, "a", "a"], "each token once; 'a' appears twice"),
         ([*SPECIAL_TOKENS, "a", 5], "text only"),
+        ([*SPECIAL_TOKENS, ["a"]], "text only"),
     ],
 )
 @pytest.mark.usefixtures("unchecked_signatures")
 def test_wrong_token_lists_are_refused(tokens: list[str], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         Vocabulary(tokens)
+
+
+@pytest.mark.parametrize("number", [-1, 8])
+def test_an_id_that_is_none_is_refused(vocabulary: Vocabulary, number: int) -> None:
+    with pytest.raises(IndexError, match=f"between 0 and 7; got {number}"):
+        vocabulary.decode([number])
 
 
 @pytest.mark.parametrize(
@@ -77,6 +84,8 @@ def test_wrong_token_lists_are_refused(tokens: list[str], complaint: str) -> Non
         ("fr", "L'homme n'aime pas l'eau.", ["L'", "homme", "n'", "aime", "pas", "l'", "eau", "."]),
         ("fr", "  deux   blancs ", ["deux", "blancs"]),
         ("en", " \t ", []),
+        ("fr", "un cafe\u0301\u00a0noir", ["un", "café", "noir"]),
+        ("en", "\ufeffa man", ["a", "man"]),
     ],
 )
 def test_words_are_cut(language: str, text: str, tokens: list[str]) -> None:

@@ -276,14 +276,15 @@ def test_n_best_are_sorted_different_and_scored_as_forced_decoding_does(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"beam": 0}, "beam must be at least 1 hypothesis; got 0. Beam 1 is greedy"),
-        ({"beam": -1}, "beam must be at least 1 hypothesis; got -1"),
+        ({"beam": 0}, "beam must be a whole number of at least 1; got 0"),
+        ({"beam": -1}, "beam must be a whole number of at least 1; got -1"),
+        ({"beam": 1.5}, "beam must be a whole number of at least 1; got 1.5"),
         ({"beam": VOCAB + 1}, f"at most the size of the vocabulary, {VOCAB}.* got {VOCAB + 1}"),
         ({"n_best": 0}, "n_best must be between 1 and the beam, 5; got 0"),
         ({"n_best": 6}, "n_best must be between 1 and the beam, 5; got 6. Use a wider beam"),
     ],
 )
-def test_impossible_searches_are_refused(settings: dict[str, int], message: str) -> None:
+def test_impossible_searches_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         beam_search(small_model(), SOURCE, BOS, EOS, **settings)
 

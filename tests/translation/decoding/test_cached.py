@@ -330,3 +330,12 @@ def test_attention_of_another_class_is_decoded_without_a_cache(variant: Callable
     assert greedy(model, SOURCE, BOS, EOS).equal(wanted)
     with evaluating(model), pytest.raises(ValueError, match="decode with UncachedDecoder"):
         CachedDecoder(model, SOURCE)
+
+
+def test_a_model_that_adds_no_positions_is_decoded_without_a_cache() -> None:
+    model = small_model()
+    model.target_positions = torch.nn.Identity()
+    found = greedy(model, SOURCE, BOS, EOS, 4)
+    assert found.equal(greedy(model, SOURCE, BOS, EOS, 4, decoder=UncachedDecoder))
+    with evaluating(model), pytest.raises(ValueError, match="decode with UncachedDecoder"):
+        CachedDecoder(model, SOURCE)

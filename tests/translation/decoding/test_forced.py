@@ -33,6 +33,15 @@ def test_few_sentences_at_once_have_the_same_probabilities(
     torch.testing.assert_close(alone, together, rtol=0, atol=1e-10)
 
 
+def test_sums_are_taken_in_32_bits(model: Transformer) -> None:
+    target = torch.tensor([[BOS, 5, 6, EOS]] * len(SOURCE))
+    half = model.to(torch.bfloat16)
+    sums = sequence_log_probability(half, SOURCE, target[:, :-1], target[:, 1:])
+    logits = half.eval()(SOURCE, target[:, :-1]).float()
+    wanted = -F.cross_entropy(logits.mT, target[:, 1:], reduction="none").sum(dim=1)
+    torch.testing.assert_close(sums, wanted.detach())
+
+
 def test_targets_of_different_shapes_are_refused(unchecked_signatures: None) -> None:
     target = torch.tensor([[BOS, 5, 6]] * 3)
     with pytest.raises(ValueError, match=r"same shape; got \(3, 3\) and \(3, 2\)"):

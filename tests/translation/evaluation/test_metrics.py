@@ -187,8 +187,12 @@ def test_bootstrap_takes_silence() -> None:
 
 
 def test_bootstrap_refuses_what_it_cannot_draw() -> None:
-    with pytest.raises(ValueError, match="got samples = 0"):
+    with pytest.raises(ValueError, match="samples must be a whole number of at least 1; got 0"):
         paired_bootstrap(GOOD, POOR, SENTENCES, samples=0)
+    with pytest.raises(ValueError, match="samples must be a whole number of at least 1; got 0"):
+        scores_with_intervals(GOOD, SENTENCES, "en", samples=0)
+    with pytest.raises(ValueError, match="put a single one into brackets"):
+        exact_match("abc", "abc")
     with pytest.raises(ValueError, match="got 9 translations and 10 references"):
         paired_bootstrap(GOOD, POOR[:9], SENTENCES)
     with pytest.raises(ValueError, match="got 0 translations"):

@@ -32,3 +32,8 @@ def test_all_orders_say_the_same(first: list[float], second: list[float]) -> Non
 def test_side_without_a_score_is_refused() -> None:
     with pytest.raises(ValueError, match="train at least one seed of each"):
         exchange_p([], [1.0])
+
+
+def test_a_score_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        exchange_p([float("nan")], [1.0])

@@ -55,10 +55,14 @@ def linear_attention(
     query, key = positive_features(query), positive_features(key)
     if mask is None:
         total = key.sum(dim=-2)[..., None]  # (..., d_k, 1)
-        return query @ (key.transpose(-2, -1) @ value) / (query @ total)
+        return query @ (key.transpose(-2, -1) @ value) / _never_zero(query @ total)
     scores = (query @ key.transpose(-2, -1)).masked_fill(~mask, 0.0)
-    smallest = torch.finfo(scores.dtype).tiny
-    return scores @ value / scores.sum(dim=-1, keepdim=True).clamp(min=smallest)
+    return scores @ value / _never_zero(scores.sum(dim=-1, keepdim=True))
+
+
+def _never_zero(total: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Let what nothing adds up to divide nothing: features far below 0 round to 0."""
+    return total.clamp(min=torch.finfo(total.dtype).tiny)
 
 
 def linear_attention_step(
@@ -90,7 +94,7 @@ def linear_attention_step(
     memory = memory + key[..., :, None] * value[..., None, :]
     total = total + key
     gathered = (query[..., None, :] @ memory)[..., 0, :]
-    return gathered / (query * total).sum(dim=-1, keepdim=True), (memory, total)
+    return gathered / _never_zero((query * total).sum(dim=-1, keepdim=True)), (memory, total)
 
 
 def grouped_query_attention(

@@ -76,7 +76,7 @@ class Experts(nn.Module):
         for number, expert in enumerate(self.experts):
             (sent,) = weights[:, number].nonzero(as_tuple=True)
             said = expert(tokens[sent][None])[0] * weights[sent, number, None]
-            out = out.index_add(0, sent, said)
+            out = out.index_add(0, sent, said.to(out.dtype))  # autocast has made it 16 bits
         return out.view_as(x)
 
     def weights_held_and_used(self) -> tuple[int, int]:

@@ -84,7 +84,12 @@ class SwiGLU(nn.Module):
 def replace_parts(
     network: nn.Module, kind: type[Part], make: Callable[[Part], nn.Module]
 ) -> nn.Module:
-    """Put ``make(part)`` in the place of each part of exactly this kind; return the network."""
+    """Put ``make(part)`` in the place of each part of exactly this kind; return the network.
+
+    A network that is itself of this kind is left as it was, and ``make(network)`` returned.
+    """
+    if type(network) is kind:
+        return make(network)
     parts = [(path, part) for path, part in network.named_modules() if type(part) is kind]
     for path, part in parts:
         parent, _, name = path.rpartition(".")

@@ -29,7 +29,14 @@ def offsets(queries: int, keys: int) -> Int[Tensor, "queries keys"]:
     """Return how many positions each key lies after each query, negative where it lies before.
 
     The last query and the last key share a position.
+
+    Raises
+    ------
+    ValueError
+        If there are more queries than keys.
     """
+    if queries > keys:
+        raise ValueError(f"the queries are the last of the keys; got {queries} and {keys}.")
     key = torch.arange(keys)
     return key - key[keys - queries :, None]
 

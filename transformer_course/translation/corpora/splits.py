@@ -45,11 +45,12 @@ def complete(
         If there are too few source sentences to have all three.
     """
     shuffled = random.Random(seed).sample(pairs, len(pairs))
+    size = size or held_out(len({pair.source for pair in pairs}))
     splits = dict(given)
     taken = {pair.source for split in given.values() for pair in split}
     for name in HELD_OUT:
         if name not in given:
-            drawn = _draw(shuffled, size or held_out(len(pairs)), taken)
+            drawn = _draw(shuffled, size, taken)
             splits[name] = list(drawn.values())
             taken |= drawn.keys()
     splits["train"] = [pair for pair in shuffled if pair.source not in taken]
@@ -58,12 +59,12 @@ def complete(
     return splits, len(pairs) - new
 
 
-def held_out(pairs: int) -> int:
-    """Return how many of this many pairs make a dev or a test split.
+def held_out(sources: int) -> int:
+    """Return how many of this many source sentences make a dev or a test split.
 
     A fiftieth, 200 at least and 1,000 at most; of a small text a tenth.
     """
-    return max(1, min(max(200, min(1000, pairs // 50)), pairs // 10))
+    return max(1, min(max(200, min(1000, sources // 50)), sources // 10))
 
 
 def _draw(

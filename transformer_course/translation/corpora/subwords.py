@@ -18,6 +18,7 @@ from transformer_course.translation.corpora.vocabulary import (
     SPECIAL_TOKENS,
     UNK,
     Vocabulary,
+    tidy,
 )
 
 
@@ -52,15 +53,15 @@ class SubwordTokenizer:
 
     def tokens(self, text: str) -> list[str]:
         """Cut a sentence into sub-words; ``▁`` marks the beginning of a word."""
-        return self._processor.encode(text, out_type=str)
+        return self._processor.encode(tidy(text), out_type=str)
 
     def encode(self, text: str) -> list[int]:
         """Turn a sentence into ids, without special tokens at its ends."""
-        return self._processor.encode(text)
+        return self._processor.encode(tidy(text))
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         """Encode many sentences, on all processors."""
-        return self._processor.encode(list(texts), num_threads=-1)
+        return self._processor.encode([tidy(text) for text in texts], num_threads=-1)
 
     def decode(self, ids: Iterable[int]) -> str:
         """Turn ids into a sentence; padding, begin and end leave no trace."""
@@ -73,7 +74,7 @@ class SubwordTokenizer:
 
 PER_ROOT, MOST = 35, 32_000
 LONGEST = 2**16
-"""Bytes of a text; sentencepiece would pass over those above 4,192 in silence."""
+"""Bytes of a text; sentencepiece passes over a longer one, and left to itself over 4,192."""
 SAMPLE = 200_000
 """Sentences from which sub-words are learned at most; more take minutes and change little."""
 
@@ -138,7 +139,7 @@ def learn_subwords(texts: Iterable[str], size: int) -> bytes:
 def _train(texts: Iterable[str], size: int) -> bytes:
     model = io.BytesIO()
     SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
+        sentence_iterator=map(tidy, texts),
         model_writer=model,
         model_type="bpe",
         vocab_size=size,

@@ -16,6 +16,7 @@ import numpy as np
 from transformer_course.translation.corpora.corpus import Corpus, SentencePair, counted
 from transformer_course.translation.corpora.languages import language_of
 from transformer_course.translation.corpora.splits import REPEATED, complete
+from transformer_course.translation.corpora.vocabulary import composed
 
 BLANK = "a side is blank"
 PLACES = 10
@@ -70,7 +71,7 @@ def iterate_member_lines(archive: Path, name: str) -> Iterator[str]:
 
 
 def decoded_lines(file: IO[bytes], name: str) -> Iterator[str]:
-    """Yield the lines of UTF-8 text, without blanks at either end.
+    """Yield the lines of UTF-8 text, :func:`composed` and without blanks at either end.
 
     Raises
     ------
@@ -79,10 +80,8 @@ def decoded_lines(file: IO[bytes], name: str) -> Iterator[str]:
     """
     number, line = 0, ""
     for number, raw in enumerate(file, start=1):
-        # The byte order mark that Windows writes must not stick to the first word.
-        raw = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw
         try:
-            line = raw.decode("utf-8").strip()
+            line = composed(raw.decode("utf-8")).strip()
         except UnicodeDecodeError as error:
             raise ValueError(_not_utf8(name, number, raw, error)) from None
         if NUL in line:
@@ -99,8 +98,8 @@ def decoded_lines(file: IO[bytes], name: str) -> Iterator[str]:
 
 def _not_utf8(name: str, number: int, raw: bytes, error: UnicodeDecodeError) -> str:
     """Say where a text stops being UTF-8, and what it may be."""
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return f"{name} is UTF-16 text; convert it to UTF-8."
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+        return f"{name} is UTF-16 or UTF-32 text; convert it to UTF-8."
     before = raw[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
     place = f"behind {before!r}" if before else "at its beginning"
     return (

@@ -1,5 +1,6 @@
 """Text to token ids and back: vocabularies, and a tokeniser that knows words."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
@@ -8,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from transformer_course.translation.corpora.languages import WITHOUT_BLANKS, is_language
 
 PAD, BOS, EOS, UNK = range(4)
+BYTE_ORDER_MARK = "\ufeff"
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
@@ -28,12 +30,13 @@ class Vocabulary:
     def __init__(self, tokens: Sequence[str]) -> None:
         if tuple(tokens[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
             raise ValueError(f"a vocabulary must begin with {SPECIAL_TOKENS}; got {tokens[:4]}.")
+        if not all(isinstance(token, str) for token in tokens):
+            raise ValueError("a vocabulary must hold text only; some tokens are not text.")
         self.tokens = tuple(tokens)
         self._ids = {token: number for number, token in enumerate(tokens)}
         if len(self._ids) != len(tokens):
-            raise ValueError("a vocabulary must hold each token once; some appear twice.")
-        if not all(isinstance(token, str) for token in tokens):
-            raise ValueError("a vocabulary must hold text only; some tokens are not text.")
+            twice = next(token for token, count in Counter(tokens).items() if count > 1)
+            raise ValueError(f"a vocabulary must hold each token once; {twice!r} appears twice.")
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[list[str]], min_frequency: int = 1) -> "Vocabulary":
@@ -58,8 +61,13 @@ class Vocabulary:
         return [self._ids.get(token, UNK) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """Return the token of each id."""
-        return [self.tokens[number] for number in ids]
+        """Return the token of each id; raise IndexError for one that the vocabulary lacks."""
+        return [self._token(number) for number in ids]
+
+    def _token(self, number: int) -> str:
+        if not 0 <= number < len(self):
+            raise IndexError(f"token ids must be between 0 and {len(self) - 1}; got {number}.")
+        return self.tokens[number]
 
 
 @runtime_checkable
@@ -162,6 +170,20 @@ class WordTokenizer:
         return _detokenizer(self.language).detokenize(words, unescape=False)
 
 
+def composed(text: str) -> str:
+    """Return a text whose letters are one character with their accents (Unicode's NFC).
+
+    Byte order marks are left out; Windows writes them at the beginning of a file, and two files
+    that are put together have one in the middle.
+    """
+    return unicodedata.normalize("NFC", text).replace(BYTE_ORDER_MARK, "")
+
+
+def tidy(text: str) -> str:
+    """Return a text as tokenisers read it: :func:`composed`, one plain blank between words."""
+    return " ".join(composed(text).split())
+
+
 def split_words(text: str, language: str) -> list[str]:
     """Cut a sentence into words and punctuation marks by Moses' rules for the language."""
     return list(_split_words(text, language))
@@ -170,4 +192,4 @@ def split_words(text: str, language: str) -> list[str]:
 # A corpus is cut twice, for its vocabulary and for its ids.
 @lru_cache(maxsize=2**17)
 def _split_words(text: str, language: str) -> tuple[str, ...]:
-    return tuple(_tokenizer(language).tokenize(text, escape=False))
+    return tuple(_tokenizer(language).tokenize(tidy(text), escape=False))

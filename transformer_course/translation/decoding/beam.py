@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer_course.checks import check_whole
 from transformer_course.model import Transformer, evaluating
 from transformer_course.translation.decoding.cached import decoder_for
 from transformer_course.translation.decoding.next_token import (
@@ -18,7 +19,7 @@ from transformer_course.translation.decoding.next_token import (
     check_are_numbers,
     length_limits,
 )
-from transformer_course.translation.decoding.prefix_scorers import PrefixScorer
+from transformer_course.translation.decoding.prefix_scorers import PrefixScorer, log_probabilities
 
 LengthPenalty = Callable[[int], float]
 
@@ -133,8 +134,8 @@ def search(
     Raises
     ------
     ValueError
-        If ``beam`` is below 1 or larger than the vocabulary, ``n_best`` below 1 or larger than
-        ``beam``, or a limit below 1.
+        If ``beam`` is no whole number of at least 1 or larger than the vocabulary, ``n_best``
+        below 1 or larger than ``beam``, or a limit below 1.
     """
     _check_search(beam, n_best, limits)
     searches = [_Search(eos, limit, beam, length_penalty, n_best) for limit in limits]
@@ -226,18 +227,17 @@ def _best_tokens(
             f"beam must be at most the size of the vocabulary, {logits.shape[1]}, because the "
             f"first step has no more continuations; got {beam}."
         )
-    log_probabilities = logits.log_softmax(dim=-1)
+    scores = log_probabilities(logits)
     if pad is not None:
-        log_probabilities[:, pad] = -torch.inf
-    best = log_probabilities.topk(beam, dim=-1)
+        scores[:, pad] = -torch.inf
+    best = scores.topk(beam, dim=-1)
     check_are_numbers(best.values[:, 0])
     rows = zip(best.values.tolist(), best.indices.tolist(), strict=True)
     return [list(zip(values, tokens, strict=True)) for values, tokens in rows]
 
 
 def _check_search(beam: int, n_best: int, limits: Sequence[int]) -> None:
-    if beam < 1:
-        raise ValueError(f"beam must be at least 1 hypothesis; got {beam}. Beam 1 is greedy.")
+    check_whole("beam", beam)
     if not 1 <= n_best <= beam:
         raise ValueError(
             f"n_best must be between 1 and the beam, {beam}; got {n_best}. Use a wider beam for "

@@ -57,10 +57,11 @@ class CachedDecoder:
 
     def __init__(self, model: Transformer, source_ids: Int[Tensor, "batch source"]) -> None:
         check_dropout_is_off(model)
-        if not _has_usual_attention(model):
+        if not _has_usual_parts(model):
             raise ValueError(
-                "the cache keeps the keys and values of MultiHeadAttention alone, and an attention "
-                "of this decoder is of another class; decode with UncachedDecoder."
+                "the cache keeps the keys and values of MultiHeadAttention alone and adds a "
+                "position's own encoding, and a part of this decoder is of another class; decode "
+                "with UncachedDecoder."
             )
         self.model = model
         self.source_mask = mask_where_padded(source_ids, model.config.pad_id)
@@ -98,12 +99,14 @@ class CachedDecoder:
 
 
 def decoder_for(model: Transformer, source_ids: Int[Tensor, "batch source"]) -> PrefixScorer:
-    """Return the decoder with a cache; the one without where an attention is of another class."""
-    make = CachedDecoder if _has_usual_attention(model) else UncachedDecoder
+    """Return the decoder with a cache; the one without where a part is of another class."""
+    make = CachedDecoder if _has_usual_parts(model) else UncachedDecoder
     return make(model, source_ids)
 
 
-def _has_usual_attention(model: Transformer) -> bool:
+def _has_usual_parts(model: Transformer) -> bool:
+    if not hasattr(model.target_positions, "encoding"):
+        return False
     layers = model.decoder.layers
     attentions = [a for layer in layers for a in (layer.self_attention, layer.cross_attention)]
     return all(type(attention) is MultiHeadAttention for attention in attentions)

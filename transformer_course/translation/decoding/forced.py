@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transformer_course.model import Transformer, evaluating
+from transformer_course.translation.decoding.prefix_scorers import log_probabilities
 
 SCORES_AT_ONCE = 2**25
 """Numbers of 4 bytes, of which there are two copies: more would fill gigabytes."""
@@ -45,6 +46,6 @@ def sequence_log_probability(
 def _sums(
     model: Transformer, source_ids: Tensor, target_in: Tensor, target_out: Tensor
 ) -> Float[Tensor, "batch"]:
-    log_probabilities = model(source_ids, target_in).log_softmax(dim=-1)
-    chosen = log_probabilities.gather(-1, target_out[..., None]).squeeze(-1)
+    scores = log_probabilities(model(source_ids, target_in))
+    chosen = scores.gather(-1, target_out[..., None]).squeeze(-1)
     return chosen.masked_fill(target_out == model.config.pad_id, 0.0).sum(dim=-1)

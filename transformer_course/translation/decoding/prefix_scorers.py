@@ -26,6 +26,11 @@ class PrefixScorer(Protocol):
         ...
 
 
+def log_probabilities(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
+    """Return the logarithms of the softmax, in 32 bits at least: in 16 sums are off by tenths."""
+    return logits.log_softmax(dim=-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+
+
 class FunctionScorer:
     """Ask a function for the logits after each prefix: a toy whose probabilities are known.
 

@@ -107,6 +107,8 @@ def _precision(candidates: Sequence[list[str]], references: Sequence[list[str]],
 
 def check_equal_numbers(translations: Sequence[object], references: Sequence[object]) -> None:
     """Raise ValueError unless each of one or more translations has its reference."""
+    if isinstance(translations, str) or isinstance(references, str):
+        raise ValueError("lists of sentences are wanted; put a single one into brackets.")
     numbers = f"got {len(translations)} translations and {len(references)} references"
     if len(translations) != len(references):
         raise ValueError(f"each translation needs one reference: {numbers}.")

@@ -18,6 +18,7 @@ import sacrebleu
 from jaxtyping import Float, Int
 from sacrebleu.metrics import BLEU, CHRF, TER
 
+from transformer_course.checks import check_whole
 from transformer_course.translation.corpora.languages import WITHOUT_BLANKS
 from transformer_course.translation.evaluation.bleu import bleu_from_scratch, check_equal_numbers
 
@@ -189,9 +190,10 @@ def scores_with_intervals(
     Raises
     ------
     ValueError
-        If there are no translations or the numbers differ.
+        If there are no translations, the numbers differ, or ``samples`` is below 1.
     """
     check_equal_numbers(translations, references)
+    check_whole("samples", samples)
     texts = list(translations), [list(references)]
     found = []
     for metric in (bleu_metric(language), CHRF(), TER()):
@@ -274,8 +276,7 @@ def compare_counts(
     ValueError
         If ``samples`` is below 1, or a side has no run.
     """
-    if samples < 1:
-        raise ValueError(f"the bootstrap must draw at least 1 test set; got samples = {samples}.")
+    check_whole("samples", samples)
     if not (system and baseline):
         raise ValueError("a side has no run: there is nothing to compare.")
     sentences = len(system[0])

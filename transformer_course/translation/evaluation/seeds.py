@@ -4,6 +4,7 @@ Source: Fisher (1935), "The Design of Experiments", chapter 3, for the idea of e
 be alike if there were no effect.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from statistics import fmean
@@ -32,11 +33,13 @@ def exchange_p(first: Sequence[float], second: Sequence[float]) -> float:
     Raises
     ------
     ValueError
-        If a side has no score.
+        If a side has no score, or a score is not a number.
     """
     if not (first and second):
         raise ValueError("a side has no score: train at least one seed of each.")
     scores, here = [*first, *second], len(first)
+    if any(map(math.isnan, scores)):
+        raise ValueError(f"a score is not a number: {scores}.")
     found = abs(fmean(first) - fmean(second))
     distances = [
         abs(fmean(side) - (sum(scores) - sum(side)) / len(second))
