@@ -14,6 +14,7 @@ from transformer_course.publish import page as publishing
 from transformer_course.publish import write_page
 from transformer_course.translation import Translator, toy_checkpoint, toy_corpus
 from transformer_course.translation.corpora.vocabulary import BOS, EOS
+from transformer_course.translation.evaluation.sureness import in_small_letters
 
 LOGITS = """([source, target]) => {
     const { model } = new Translator(TRANSLATORS.published);
@@ -128,6 +129,41 @@ def test_page_fits_a_phone(opens, toy_page):
     with opens(toy_page, viewport=PHONE) as visit:
         unfold(visit.page)
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_words_without_end_fit_a_phone(opens, toy_page):
+    with opens(toy_page, viewport=PHONE) as visit:
+        visit.page.locator("#live-input").fill("x" * 2000)
+        visit.page.get_by_role("button", name="Translate").click()
+        expect(visit.page.locator("#live-grid")).to_be_visible()
+        width, height = visit.page.evaluate(
+            "[document.documentElement.scrollWidth, document.querySelector('thead').offsetHeight]"
+        )
+        assert width <= PHONE["width"]
+        assert height < PHONE["height"]
+
+
+def test_without_javascript_the_page_says_so_and_nothing_else(browser, toy_page):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(toy_page.as_uri())
+        shown = page.locator(".live-translator").inner_text()
+        assert shown == "This page translates with JavaScript, which is switched off in your browser."
+
+
+def test_colours_that_say_something_stay_where_the_system_forces_its_own(opens, toy_page):
+    with opens(toy_page, forced_colors="active") as visit:
+        colours = "cells => [...new Set(cells.map(cell => getComputedStyle(cell).backgroundColor))]"
+        assert len(visit.page.locator("#live-grid td").evaluate_all(colours)) > 2
+
+
+@pytest.mark.parametrize("sentence", ["1º CASA GRANDE", "THE KING", "THE king", "A B", "ÇA VA"])
+def test_page_and_python_agree_on_what_is_in_capitals(opens, toy_page, sentence):
+    with opens(toy_page) as visit:
+        visit.page.locator("#live-input").fill(sentence)
+        visit.page.get_by_role("button", name="Translate").click()
+        says = "reads capitals as small" in visit.page.locator("#live-status").inner_text()
+        assert says == (in_small_letters(sentence) is not None)
 
 
 def test_a_web_server_is_asked_for_the_page_alone(browser, toy_page):

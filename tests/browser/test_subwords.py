@@ -36,6 +36,7 @@ STRANGE = [
     "A\tman\n",
     "A\u00a0man",
     "A\u3000man",
+    "\ufeffA\u2028man\x85 a\x1cman\r\n",
     "漢字 a漢b",
     "\U0001f600\U0001f600 \U0001f469\u200d\U0001f680",
     "<unk> <bos></s>",

@@ -3,6 +3,12 @@
 
 const WORD_BEGINS = "▁"; // sentencepiece's mark at the beginning of a word, in the place of a space
 
+// translation/corpora/vocabulary.py: tidy
+function tidy(text) {
+  const composed = text.normalize("NFC").replaceAll("\ufeff", "");
+  return composed.split(/[\s\x1c-\x1f\x85]+/u).filter(Boolean).join(" ");
+}
+
 // translation/corpora/vocabulary.py: Vocabulary
 class Vocabulary {
   constructor(tokens, { PAD, BOS, EOS, UNK }) {
@@ -38,7 +44,7 @@ class WordTokenizer extends Vocabulary {
   // a run of letters and digits, which may hold apostrophes and hyphens.
   tokens(text) {
     const word = /[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu;
-    return text.normalize("NFC").toLowerCase().match(word) ?? [];
+    return tidy(text).toLowerCase().match(word) ?? [];
   }
 
   // translation/corpora/vocabulary.py: WordTokenizer.decode
@@ -72,10 +78,8 @@ class SubwordTokenizer extends Vocabulary {
     }
   }
 
-  // Several spaces count as one, those at the ends as none.
   marked(text) {
-    const words = text.replace(/^ +/, "").replace(/ +/g, WORD_BEGINS);
-    return (WORD_BEGINS + words).replace(/▁+$/, "");
+    return (WORD_BEGINS + tidy(text).replaceAll(" ", WORD_BEGINS)).replace(/▁+$/, "");
   }
 
   // Unknown characters that follow each other are one unknown token.

@@ -110,8 +110,8 @@
 
   // translation/evaluation/sureness.py: in_small_letters
   function inSmallLetters(sentence) {
-    const letters = [...sentence].filter((each) => each.toLowerCase() !== each.toUpperCase());
-    if (letters.length < 4 || letters.some((each) => each === each.toLowerCase())) return null;
+    const letters = sentence.match(/[\p{Lowercase}\p{Uppercase}]/gu) ?? [];
+    if (letters.length < 4 || /\p{Lowercase}/u.test(sentence)) return null;
     return sentence.charAt(0) + sentence.slice(1).toLowerCase();
   }
 
