@@ -14,7 +14,7 @@ help:
 	@echo "make lab        open the lessons in JupyterLab, to work in them, in my-course/"
 	@echo "make student    write the lessons without their solutions, for a class, into student/"
 	@echo "make test       check code, book and notebooks, as continuous integration does; 12 minutes"
-	@echo "                (make test LESSON=attention: its exercises and its module; seconds)"
+	@echo "                (make test LESSON=attention: its exercises and its module; a minute)"
 	@echo "make test-all   the same, with all that takes longer; an hour"
 	@echo "make lowest     run the tests with the lowest versions of everything that may be used"
 	@echo "make hosted     run all lessons as Colab and Kaggle do; about ten minutes"
@@ -22,8 +22,8 @@ help:
 	@echo "make book       build the lessons as web pages in book/_build/html"
 	@echo "make links      check the book's links, and list those that lead out of it"
 	@echo "make notebooks  execute all notebooks again from their sources"
-	@echo "make bench      measure again what stands in benchmarks/results; about half an hour, on a quiet machine"
-	@echo "make results    train lesson 9's translators again; fourteen hours or more, on a quiet machine"
+	@echo "make bench      measure speeds and the translators' failures again; about half an hour, on a quiet machine"
+	@echo "make results    train lesson 9's translators again; twenty hours or more, on a quiet machine"
 	@echo "make stamp      write links and set-up cells after a change of address or version"
 	@echo "make dist       build the package for a release, into dist/"
 
@@ -97,9 +97,8 @@ bench: $(AUTHOR)
 	@$(BIN)/python -m benchmarks.fragile_input
 
 results: $(AUTHOR)
-	@for pair in en-fr en-de; do \
-		$(BIN)/python -m tools.recorded_runs $$pair short --threads 1 && \
-		$(BIN)/python -m tools.recorded_runs $$pair long --threads 1 --ship || exit 1; done
+	@for run in "en-fr short" "en-fr long --ship" "en-de short" "en-de long" "en-de pieces --ship"; do \
+		$(BIN)/python -m tools.recorded_runs $$run --threads 1 || exit 1; done
 	@$(BIN)/python -m tools.moses_text_run en-de
 	@$(BIN)/python -m tools.moses_counts
 	@$(BIN)/python -m tools.beam_width_runs

@@ -41,6 +41,13 @@ class Echo(nn.Module):
         return self.output(self.target(target) + self.source(source).mean(1, keepdim=True))
 
 
+class Call:
+    """What can be called and is neither a module nor a function."""
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        return ids
+
+
 ECHO = Echo()
 
 
@@ -351,6 +358,58 @@ def test_weights_that_are_no_numbers_are_said() -> None:
         examine(made)
 
 
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        (nn.LazyLinear(12), "`output.weight` has no shape yet"),
+        (nn.Linear(8, 12, device="meta"), "`output.weight` is on `meta`, without numbers"),
+    ],
+)
+def test_weights_that_hold_no_numbers_are_said(output: nn.Module, said: str) -> None:
+    network = Echo()
+    network.output = output
+    with pytest.raises(ExaminationError, match=said):
+        examine(subject(network))
+
+
+def test_masks_and_numbers_that_are_kept_among_the_weights_stay_as_they_are() -> None:
+    made = course(**SMALL).subject()
+    kept = {
+        "mask": torch.full((5, 5), -torch.inf).triu(1),
+        "allowed": torch.ones(5, 5).tril(),
+        "numbers": torch.arange(5),
+        "hidden": torch.ones(5, 5, dtype=torch.bool).triu(1),
+    }
+    for name, value in kept.items():
+        made.network.register_parameter(name, nn.Parameter(value.clone(), requires_grad=False))
+    found = examine(made, 600)
+    assert found.healthy, str(found)
+    Bench(made, 60).shake()
+    assert all(made.network.get_parameter(name).equal(value) for name, value in kept.items())
+
+
+def test_an_embedding_with_sparse_gradients_is_trained() -> None:
+    made = course(tying="none", **SMALL).subject()
+    for each in (made.network.source_embeddings, made.network.target_embeddings):
+        each.table.sparse = True
+    found = examine(replace(made, training_step=None), 600)
+    assert found.healthy, str(found)
+
+
+def test_a_rate_that_is_high_for_small_tables_is_none_that_is_far_too_high() -> None:
+    """With tables as small as GPT's at their start a matrix moves by more than half its size."""
+    made = course(**SMALL, norm_first=True)
+    made.rate = 6e-3
+    with torch.no_grad():
+        for weight in made.network.parameters():
+            if weight.dim() > 1:
+                weight.mul_(0.02 / weight.std())
+    found = examine(made.subject(), 600)
+    size = found.experiments["size of a step"]
+    assert (size.word, *size.numbers.values()) == ("usual", pytest.approx(0.7, abs=0.25))
+    assert found.healthy, str(found)
+
+
 def test_a_network_without_weights_is_refused() -> None:
     with pytest.raises(ExaminationError, match="the network has no parameters"):
         examine(Subject(nn.Identity(), source_vocab=9, target_vocab=9, pad=0, bos=1, eos=2))
@@ -480,8 +539,36 @@ def test_adapter_for_torch() -> None:
         **{"source_vocab": 12, "target_vocab": 12} | IDS,
     )
     found = examine(ready, 60)
-    assert found.observed.failing == {"registered": "no"}  # the lambdas hide the tables
+    assert found.observed.failing == {}
     assert "the adapter makes the masks" in str(found)
+    names = [name for name, _ in ready.network.named_children()]
+    assert names == ["source", "target", "transformer", "output"]
+
+
+def test_adapter_for_torch_finds_weights_where_it_looks() -> None:
+    class Around(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.transformer = nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
+            self.table, self.positions = nn.Embedding(12, 16), nn.Parameter(torch.randn(200, 16))
+
+        def vectors(self, ids: Tensor) -> Tensor:
+            return self.table(ids) + self.positions[: ids.shape[1]]
+
+    around, output = Around(), nn.Linear(16, 12)
+    positions = nn.Parameter(torch.randn(200, 16))
+    given = {"source_vocab": 12, "target_vocab": 12} | IDS
+    add = lambda ids: around.table(ids) + positions[: ids.shape[1]]  # noqa: E731
+    network = adapters.torch_transformer(
+        around.transformer, around.vectors, add, output, **given
+    ).network
+    assert {id(weight) for weight in network.parameters()} == {
+        id(weight) for part in (around, output) for weight in part.parameters()
+    } | {id(positions)}
+    modules = [id(module) for _, module in network.named_modules(remove_duplicate=False)]
+    assert len(modules) == len(set(modules))
+    plain = adapters.torch_transformer(around.transformer, torch.detach, Call(), output, **given)
+    assert [name for name, _ in plain.network.named_children()] == ["transformer", "output"]
 
 
 def test_tables_that_are_too_small_are_said_to_be() -> None:

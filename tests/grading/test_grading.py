@@ -18,7 +18,13 @@ from transformer_course.cli import main
 from transformer_course.exercises import catalogues
 from transformer_course.grading import Limits, Row
 from transformer_course.grading.limits import _refuse
-from transformer_course.grading.table import ANSWER, Cluster, plain, to_csv
+from transformer_course.grading.table import (
+    ANSWER,
+    Cluster,
+    class_predictions,
+    plain,
+    to_csv,
+)
 
 # A third of the seconds are a cell's: more than the five that a check gives an answer.
 LIMITS = Limits(seconds=20, memory=1.5)
@@ -232,6 +238,21 @@ def test_a_row_counts_all_exercises_of_its_lesson(rows):
 
 def test_mistakes_are_counted(rows):
     assert grading.frequent_mistakes(rows) == [("noam: the larger branch is taken", 9)]
+
+
+def test_predictions_come_in_the_order_of_the_lessons_and_are_counted_alike():
+    rows = [
+        Row("a", "attention", predictions={"q2": "Higher"}),
+        Row("b", "start_here", predictions={"q0": "3"}),
+        Row("c", "attention", predictions={"q2": " higher\n"}),
+        Row("d", "positional_encoding", predictions={"q1": "1"}),
+        Row("e", "attention", predictions={"q2": "lower"}),
+    ]
+    assert [*class_predictions(rows)] == [
+        ("q0", [("3", 1)]),
+        ("q1", [("1", 1)]),
+        ("q2", [("higher", 2), ("lower", 1)]),
+    ]
 
 
 def test_answers_that_no_mistake_explains_are_grouped_by_what_they_compute(tmp_path):

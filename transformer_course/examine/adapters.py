@@ -1,5 +1,6 @@
 """Subjects ready made: for torch.nn.Transformer, Hugging Face's models, and the course's own."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -26,22 +27,17 @@ def torch_transformer(
     transformer
         The stacks; ``batch_first`` or not.
     source_vectors, target_vectors
-        What turns ids (batch, length) into vectors with positions (batch, length, d_model).
+        What turns ids (batch, length) into vectors with positions (batch, length, d_model): a
+        module, or a function that calls modules.
     output
         What turns a vector into scores.
     given
         All that a :class:`Subject` has besides ``network`` and ``scores``.
     """
-    network = nn.ModuleDict(
-        {
-            name: each
-            for name, each in zip(
-                ("transformer", "source_vectors", "target_vectors", "output"),
-                (transformer, source_vectors, target_vectors, output),
-                strict=True,
-            )
-            if isinstance(each, nn.Module)
-        }
+    network = _outermost(
+        _modules_in("source_vectors", source_vectors)
+        | _modules_in("target_vectors", target_vectors)
+        | {"transformer": transformer, "output": output}
     )
     subject = Subject(network, **given)
 
@@ -64,6 +60,28 @@ def torch_transformer(
     subject.scores = scores
     subject.unseen = "the adapter makes the masks, so whether yours are right was not seen"
     return subject
+
+
+def _modules_in(name: str, part: Callable) -> dict[str, nn.Module]:
+    """Return the module that a part is, or those that a function makes use of, by their names.
+
+    Weights that are hidden deeper, such as in a list, are not found.
+    """
+    if isinstance(part, nn.Module):
+        return {name: part}
+    if not (inspect.isfunction(part) or inspect.ismethod(part)):
+        return {}
+    names = inspect.getclosurevars(part)
+    used = {name: getattr(part, "__self__", None), **names.globals, **names.nonlocals}
+    weights = {key: nn.ParameterList([p]) for key, p in used.items() if isinstance(p, nn.Parameter)}
+    return {key: each for key, each in used.items() if isinstance(each, nn.Module)} | weights
+
+
+def _outermost(modules: dict[str, nn.Module]) -> nn.ModuleDict:
+    """Put modules together, each once: without those that are inside of another."""
+    names = {module: name for name, module in modules.items()}
+    inner = {part for module in names for part in module.modules() if part is not module}
+    return nn.ModuleDict({name: each for each, name in names.items() if each not in inner})
 
 
 def hugging_face(model: nn.Module, **given: Any) -> Subject:

@@ -337,15 +337,21 @@ class Bench:
 
     # The network's state
 
+    @property
+    def trained(self) -> list[nn.Parameter]:
+        """The weights that a step may move."""
+        return [weight for weight in self.network.parameters() if weight.requires_grad]
+
     def shake(self) -> None:
         """Change all weights by about a tenth of their own, so that none hides a fault.
 
         Gains of 1, with which norms begin, do: a second norm, over other axes than the one before
-        it, changes nothing then. What is 0 stays 0, which may be right, or a fault itself.
+        it, changes nothing then. What is 0 stays 0, which may be right, or a fault itself. What is
+        not trained stays: it may be a mask, or a table of positions.
         """
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
-            for weight in self.network.parameters():
+            for weight in self.trained:
                 noise = torch.randn(weight.shape, generator=generator).to(weight)
                 weight.mul_(1 + SHAKE * noise)
 
@@ -363,7 +369,7 @@ class Bench:
                     weight.copy_(noise / weight.shape[-1] ** 0.5 if weight.dim() else noise)
 
     def _silent_that_would_move(self) -> list[nn.Parameter]:
-        silent = [weight for weight in self.network.parameters() if _is_silent(weight)]
+        silent = [weight for weight in self.trained if _is_silent(weight)]
         if not silent:  # as in most models: not even a call is made
             return []
         scores = self.scores_as_it_is(self.sources, self.targets)
@@ -382,7 +388,7 @@ class Bench:
         """
         lengths = {
             weight: float(weight.detach().square().sum(dim=1).mean().sqrt())
-            for weight in self.network.parameters()
+            for weight in self.trained
             if weight.dim() == 2
         }
         quiet = {weight: length for weight, length in lengths.items() if 0 < length < LOUD}
@@ -432,7 +438,7 @@ def _is_silent(weight: nn.Parameter) -> bool:
     """Whether a weight is almost 0, or 0 and no bias: these begin with 0."""
     loudest = float(weight.detach().abs().max()) if weight.numel() else 0.0
     may_be_zero = weight.dim() > 1 or weight.numel() == 1
-    return weight.requires_grad and loudest < QUIET and (loudest > 0 or may_be_zero)
+    return loudest < QUIET and (loudest > 0 or may_be_zero)
 
 
 def _words(vocab: int, special: set[int], padding: int) -> list[int]:

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from torch.nn.parameter import UninitializedParameter
+
 from transformer_course.checker.global_state import untouched_globals
 from transformer_course.checker.time_limits import TimeLimitReached, time_limit
 from transformer_course.examine import experiments  # noqa: F401 - adds them
@@ -98,7 +100,11 @@ def _check_weights(subject: Subject) -> None:
             "the network has no parameters: give the torch.nn.Module whose weights are trained."
         )
     for name, weight in weights.items():
-        if not bool(weight.detach().isfinite().all()):
+        if isinstance(weight, UninitializedParameter):
+            raise ExaminationError(f"`{name}` has no shape yet: call the model once before.")
+        if weight.is_meta:
+            raise ExaminationError(f"`{name}` is on `meta`, without numbers: fill it before.")
+        if weight.requires_grad and not bool(weight.detach().isfinite().all()):
             raise ExaminationError(
                 f"`{name}` holds NaN or infinity, and every score follows from it. Was it never "
                 f"filled, or did a training go wrong? Begin with weights from before that."
@@ -175,6 +181,11 @@ def _advice(subject: Subject, error: BaseException) -> str:
     if isinstance(error, IndexError):
         sizes = f"source_vocab={subject.source_vocab} and target_vocab={subject.target_vocab}"
         return f"Look whether its tables have a row for each id: {sizes} are given."
+    if "to_padded_tensor" in str(error):
+        return (
+            "A sentence is hidden whole: torch's `src_key_padding_mask` is True where padding is, "
+            "not where words are."
+        )
     if subject.scores is not subject.network:
         return "Look at `scores`, which calls it."
     try:

@@ -70,6 +70,9 @@ class Trainer:
         self.optimizer.zero_grad()
         loss = self.loss(self.scores(source, target_in), target_out)
         loss.backward()
+        for weight in self.optimizer.param_groups[0]["params"]:
+            if weight.grad is not None and weight.grad.is_sparse:  # of an embedding that asks so
+                weight.grad = weight.grad.to_dense()
         nn.utils.clip_grad_norm_(self.optimizer.param_groups[0]["params"], 1.0)
         self.optimizer.step()
         return loss.detach()

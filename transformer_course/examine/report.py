@@ -276,9 +276,10 @@ class Curve:
         return f"Loss of the dozen pairs: {losses} steps"
 
     def html(self) -> str:
-        """Return a line, with its ends in words."""
-        finite = [(step, loss if math.isfinite(loss) else 0.0) for step, loss in self.points]
-        top, last = max(*(loss for _, loss in finite), 1e-9), finite[-1][0]
+        """Return a line, with its ends in words; a loss that is no number has no place on it."""
+        finite = [(step, loss) for step, loss in self.points if math.isfinite(loss)]
+        top = max((loss for _, loss in finite), default=0.0) or 1.0
+        last = self.points[-1][0] or 1
         points = " ".join(
             f"{self.WIDTH * step / last:.1f},{self.HEIGHT * (1 - loss / top):.1f}"
             for step, loss in finite

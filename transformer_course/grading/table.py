@@ -11,6 +11,7 @@ import pandas as pd
 
 from transformer_course.checker.comparison import short
 from transformer_course.checker.feedback import Verdict
+from transformer_course.syllabus import LESSONS
 
 LONGEST = 10_000  # characters of a text that a submission may have made
 NAMED = 5  # submissions of a group that are named
@@ -127,11 +128,17 @@ def class_predictions(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[str
     Questions come in the order of the lessons.
     """
     expected: dict[str, Counter[str]] = {}
-    for row in sorted(rows, key=lambda row: row.lesson):
+    for row in sorted(rows, key=lambda row: _place(row.lesson)):
         for question, words in row.predictions.items():
             expected.setdefault(question, Counter())[" ".join(words.lower().split())] += 1
     for question, counts in expected.items():
         yield question, counts.most_common()
+
+
+def _place(lesson: str) -> int:
+    """Return where a lesson stands in the course; what is none comes last."""
+    names = [name.partition("_")[2] for name in LESSONS]
+    return names.index(lesson) if lesson in names else len(names)
 
 
 @dataclass(frozen=True)

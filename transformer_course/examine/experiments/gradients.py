@@ -105,7 +105,7 @@ def _never_reached(bench: Bench, names: list[str]) -> list[str]:
     used stays so. The network is changed.
     """
     chance = torch.Generator().manual_seed(0)
-    weights = [*bench.network.parameters()]
+    weights = bench.trained
     beginnings = [weight.detach().clone() for weight in weights]
     for _ in range(ROUTERS):
         found = _gradients_on(bench, bench.many_pairs)
@@ -131,9 +131,10 @@ def _gradients_on(bench: Bench, pairs: Sequence[Pair]) -> dict[str, Tensor | Non
     loss = _loss(bench, pairs)
     if not loss.requires_grad:
         return dict.fromkeys(weights)
-    return dict(
-        zip(weights, torch.autograd.grad(loss, [*weights.values()], allow_unused=True), strict=True)
-    )
+    gradients = torch.autograd.grad(loss, [*weights.values()], allow_unused=True)
+    # Of an embedding that asks so, a gradient is sparse.
+    dense = (each.to_dense() if each is not None and each.is_sparse else each for each in gradients)
+    return dict(zip(weights, dense, strict=True))
 
 
 def _loss(bench: Bench, pairs: Sequence[Pair]) -> Tensor:

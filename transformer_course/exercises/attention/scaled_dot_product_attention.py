@@ -87,6 +87,14 @@ _TWO_DIMENSIONS = _query_key_value(queries=2, keys=4, d_k=3, d_v=5)
             )
         ),
         Case(
+            (
+                torch.tensor([[-40.0, 1.0]]),
+                torch.tensor([[20.0, 0.0], [20.0, 1.0], [1.0, 1.0]]),
+                torch.arange(1.0, 7.0).reshape(3, 2),
+                torch.tensor([[True, True, False]]),
+            )
+        ),
+        Case(
             (*_TWO_DIMENSIONS, _EMPTY_ROW),
             observe=_gradients,
             looks_at="the gradients of query, key and value, with a row that is all False",

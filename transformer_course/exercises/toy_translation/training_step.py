@@ -41,7 +41,7 @@ def _two_steps(code: Callable, make_network: type, make_optimizer: type, *batch:
         weights = [
             (p * torch.arange(p.numel()).view_as(p).cos()).sum() for p in network.parameters()
         ]
-    return {"losses": losses, "weights": torch.stack(weights)}
+    return {"losses": losses, "weights": torch.stack(weights), "training": network.training}
 
 
 _PADDED = (
@@ -64,7 +64,12 @@ def _case(batch: tuple[Tensor, ...], pad: int, smoothing: float, looks_at: str) 
 
 @exercise(
     cases=[
-        _case(_PADDED, 0, 0.0, "the losses of two steps on one batch, and the weights after them"),
+        _case(
+            _PADDED,
+            0,
+            0.0,
+            "the losses of two steps on one batch, the weights after them, and the mode",
+        ),
         _case(_WHOLE, 0, 0.0, "the same on a batch without padding"),
         _case(_PADDED, 0, 0.1, "the same on the first batch with `smoothing=0.1`"),
         _case(_OTHER_PAD, 3, 0.0, "the same where padding is 3, and 0 is a word"),

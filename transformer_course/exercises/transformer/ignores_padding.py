@@ -51,10 +51,10 @@ from transformer_course.exercises.transformer.models import (
     ],
 )
 def ignores_padding(network: nn.Module) -> bool:
-    """Tell whether padding behind source and target leaves the logits of words alone."""
+    """Tell whether padding after source and target leaves the logits of words alone."""
     network.eval()
     source, target = torch.tensor([[4, 5, 6]]), torch.tensor([[6, 7]])
-    behind, pad_id = (0, 2), network.config.pad_id
+    two_more, pad_id = (0, 2), network.config.pad_id
     before = network(source, target)
-    after = network(F.pad(source, behind, value=pad_id), F.pad(target, behind, value=pad_id))
+    after = network(F.pad(source, two_more, value=pad_id), F.pad(target, two_more, value=pad_id))
     return torch.allclose(before, after[:, :2], atol=1e-5)

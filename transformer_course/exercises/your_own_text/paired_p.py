@@ -29,7 +29,6 @@ _FIRST = torch.tensor([[4, 8], [6, 7], [3, 9], [9, 10], [2, 5], [7, 7]])
 _SECOND = torch.tensor([[5, 9], [4, 8], [4, 7], [7, 10], [1, 6], [6, 7]])
 _ONE_BETTER = torch.tensor([[1], [2], [0], [3]])
 _OTHER = torch.tensor([[0], [2], [1], [1]])
-# The mean of the four differences is 3; one is as far from it as the difference itself, which is 2.
 _FOUR = torch.tensor([[0, 1, 3, 3], [0, 0, 1, 3], [3, 3, 3, 0], [0, 1, 2, 3]])
 
 
