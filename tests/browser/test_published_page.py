@@ -148,7 +148,9 @@ def test_without_javascript_the_page_says_so_and_nothing_else(browser, toy_page)
         page = context.new_page()
         page.goto(toy_page.as_uri())
         shown = page.locator(".live-translator").inner_text()
-        assert shown == "This page translates with JavaScript, which is switched off in your browser."
+        assert shown == (
+            "This page translates with JavaScript, which is switched off in your browser."
+        )
 
 
 def test_colours_that_say_something_stay_where_the_system_forces_its_own(opens, toy_page):

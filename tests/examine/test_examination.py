@@ -1,7 +1,9 @@
 """What an examination does with models that are odd, and that it leaves them as they were."""
 
 import json
+import math
 import random
+import re
 import time
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,6 +26,7 @@ from transformer_course.examine import (
 from transformer_course.examine.bench import Bench, BrokenOff, in_a_line
 from transformer_course.examine.experiment import EXPERIMENTS
 from transformer_course.examine.lesson import lesson, watching
+from transformer_course.examine.report import Curve
 
 IDS = {"pad": 0, "bos": 1, "eos": 2}
 
@@ -610,6 +613,14 @@ def test_adapter_for_hugging_face_says_what_a_configuration_lacks() -> None:
 @pytest.fixture(scope="module")
 def faulty():
     return examine(patient("course, post-norm", ["no_causal_mask"], 0).subject(), 600)
+
+
+@pytest.mark.parametrize("losses", [[5.0, 4.0, torch.nan, torch.inf], [torch.nan], [5.0]])
+def test_a_loss_that_is_no_number_has_no_place_on_the_curve(losses: list[float]) -> None:
+    curve = Curve([(10 * step, loss) for step, loss in enumerate(losses)])
+    (points,) = re.findall('points="([^"]*)"', curve.html())
+    assert len(points.split()) == sum(map(math.isfinite, losses))
+    assert "nan" not in points
 
 
 def test_card_says_what_is_wrong_what_shows_it_and_what_to_change(faulty) -> None:

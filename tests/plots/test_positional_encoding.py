@@ -22,6 +22,12 @@ def test_the_heatmap_is_the_encoding():
     assert image.get_clim() == (-1, 1)
 
 
+@pytest.mark.parametrize(("length", "calm"), [(20, True), (5000, False)])
+def test_the_heatmap_says_what_is_seen_on_its_right(length, calm):
+    picture = pictures.encoding_heatmap(length, d_model=16)
+    assert ("almost one colour" in picture.description) == calm
+
+
 @pytest.mark.parametrize("d_model", [16, 512])
 def test_the_dot_product_is_the_encodings_and_the_rise_is_found(d_model):
     picture = pictures.dot_product_by_offset(d_model)

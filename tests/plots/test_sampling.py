@@ -56,6 +56,11 @@ def test_what_is_masked_has_no_chance(drawn):
     )
 
 
+def test_equal_words_are_bars_of_their_own(drawn):
+    svg = drawn(pictures.sampling_cuts({"so far": torch.tensor([1.0, 3, 2, 0])}, "aacd", 2, 0.8))
+    assert {"a (1)", "a (2)", "c", "d"} <= set(re.findall(r"next word: ([^;]+);", svg))
+
+
 def test_too_many_contexts_and_too_few_words_are_refused():
     with pytest.raises(ValueError, match="1 or 2 contexts; got 3"):
         pictures.sampling_cuts(dict.fromkeys("xyz", LOGITS), LETTERS, 4, 0.8)

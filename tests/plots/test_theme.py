@@ -2,6 +2,7 @@ import altair as alt
 import matplotlib as mpl
 import pandas as pd
 import pytest
+import torch
 from matplotlib.figure import Figure
 
 from transformer_course.plots import theme
@@ -103,6 +104,19 @@ def test_lines_differ_in_colour_and_in_stroke():
     styles = theme.line_styles(["a", "b", "c", "d"]).values()
     assert len({style["color"] for style in styles}) == 4
     assert len({style["linestyle"] for style in styles}) == 4
+
+
+def test_a_name_that_begins_with_an_underscore_is_in_the_legend():
+    [axes] = theme.blank_axes()
+    for style in theme.line_styles(["_small", "large"]).values():
+        axes.plot([1, 2], **style)
+    assert [text.get_text() for text in axes.legend().get_texts()] == [" _small", "large"]
+
+
+@pytest.mark.parametrize("score", [torch.nan, torch.inf])
+def test_a_score_without_a_softmax_is_not_drawn(score):
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        theme.finite(torch.tensor([1.0, score]))
 
 
 def test_too_many_lines_are_refused():

@@ -32,6 +32,20 @@ def test_the_default_sentence_holds_no_measured_figure():
     assert not any(character.isdigit() for character in pictures.loss_curves(HISTORY).description)
 
 
+def test_a_loss_that_rises_is_not_said_to_fall():
+    assert "falls" in pictures.loss_curves(HISTORY).description
+    assert "falls" not in pictures.loss_curves(HISTORY[::-1]).description
+
+
+@pytest.mark.parametrize(
+    ("text", "start"), [("猫" * 75, "猫猫"), ("word " * 20, "word word"), ("", "(nothing)")]
+)
+def test_of_a_long_sentence_the_beginning_is_shown(text, start):
+    shown = pictures._shortened(text)
+    assert shown.startswith(start) and len(shown) <= 74
+    assert shown.endswith(" ...") == (len(text) > 74)
+
+
 def test_loss_curves_name_a_missing_column():
     with pytest.raises(ValueError, match="lacks the column dev_exact_match"):
         pictures.loss_curves([{"step": 1, "train_loss": 1.0, "dev_loss": 1.0}])

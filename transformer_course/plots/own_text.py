@@ -50,11 +50,11 @@ def sentence_lengths(
             raise ValueError(f"the text {name!r} has no sentences to draw.")
     longest = max(1, *(int(np.quantile(numbers, SHARE)) for numbers in lengths.values()))
     width = max(1, longest // 40)
-    edges = np.arange(0, longest + 2 * width, width)
+    edges = np.arange(0, longest + 2 * width, width) - 0.5  # whole numbers lie inside
     [axes] = blank_axes()
     for name, style in line_styles(list(lengths)).items():
         counts, _ = np.histogram(lengths[name], bins=edges)
-        axes.step(edges[:-1], counts / len(lengths[name]), where="mid", **style)
+        axes.stairs(counts / len(lengths[name]), edges, **style)
     steps = f" (steps of {width})" if width > 1 else ""
     axes.set(
         xlabel=f"{unit} in a sentence{steps}",

@@ -29,6 +29,8 @@ from transformer_course.plots.theme import (
 
 MOST_CLOCKS = 16
 DIAL = 1.25
+CALM = 0.9
+"""Above this cosine a column is of almost one colour."""
 """Where a dial's axes end; hands have length 1."""
 
 
@@ -56,12 +58,16 @@ def encoding_heatmap(length: int = 100, d_model: int = 128) -> Picture:
     axes.figure.colorbar(image, label="value", ticks=[-1, 0, 1])
     axes.set(xlabel="dimension", ylabel="position (tokens)")
     entitle(axes, "Low dimensions flicker, high dimensions hardly move")
-    return Picture(
-        axes.figure,
+    description = (
         f"Heatmap of the sinusoidal encoding, {length} positions down, {d_model} dimensions "
-        f"across. On the left the values change from one position to the next; on the right each "
-        f"column is of almost one colour, sine columns near 0, cosine columns near 1.",
+        f"across. On the left the values change from one position to the next"
     )
+    if (encoding[:, -1] > CALM).all():
+        description += (
+            "; on the right each column is of almost one colour, sine columns near 0, cosine "
+            "columns near 1"
+        )
+    return Picture(axes.figure, f"{description}.")
 
 
 @matplotlib_theme()

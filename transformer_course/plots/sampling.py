@@ -10,6 +10,7 @@ from transformer_course.plots.theme import (
     INK,
     SERIES,
     SMALL_SIZE,
+    distinct,
     finite,
     titled,
 )
@@ -67,6 +68,7 @@ def sampling_cuts(
         step=TEMPERATURE_STEP,
         name="temperature: ",
     )
+    words = distinct(words)
     panels = [_distribution(name, logits, words, top_k, top_p) for name, logits in contexts.items()]
     chart = alt.hconcat(*panels, spacing=24).add_params(
         alt.param(name="temperature", value=1, bind=slider)

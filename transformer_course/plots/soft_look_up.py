@@ -59,7 +59,7 @@ def soft_look_up(
         )
     if not 1 <= len(keys) <= MOST_KEYS:
         raise ValueError(f"there is room for 1 to {MOST_KEYS} keys; got {len(keys)}.")
-    if max(map(abs, [*keys.flatten().tolist(), *query])) > EDGE:
+    if not all(abs(place) <= EDGE for place in (*keys.flatten().tolist(), *query)):
         raise ValueError(f"keys and query lie between {-EDGE:g} and {EDGE:g} in each direction.")
     names = distinct(names)
     rows = [

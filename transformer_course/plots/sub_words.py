@@ -135,7 +135,7 @@ def vocabulary_tradeoff(
     below.minorticks_off()
     above.figure.align_ylabels()
     entitle(above, title)
-    least, most = frame.iloc[0], frame.iloc[-1]
+    least, most = frame.loc[frame["pieces"].idxmin()], frame.loc[frame["pieces"].idxmax()]
     return Picture(
         above.figure,
         f"{title}. Two lines against the number of pieces, from {least['pieces']:,.0f} to "

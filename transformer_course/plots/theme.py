@@ -223,7 +223,12 @@ def line_styles(names: Sequence[str]) -> dict[str, dict[str, Any]]:
         )
     styles = zip(SERIES, DASHES, strict=True)
     return {
-        name: {"label": name, "color": colour, "linestyle": (0, dash) if dash else "solid"}
+        name: {
+            # A blank in front, because matplotlib leaves out labels that begin with an underscore.
+            "label": f" {name}" if name.startswith("_") else name,
+            "color": colour,
+            "linestyle": (0, dash) if dash else "solid",
+        }
         for name, (colour, dash) in zip(names, styles, strict=False)
     }
 
@@ -239,7 +244,15 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def finite(scores: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Return scores that charts can compute with: they take minus infinity for 0."""
+    """Return scores that charts can compute with: they take minus infinity for 0.
+
+    Raises
+    ------
+    ValueError
+        If a score is NaN or plus infinity, with which no softmax is defined.
+    """
+    if scores.isnan().any() or scores.isposinf().any():
+        raise ValueError("a score is NaN or infinite: it has no softmax to draw.")
     return scores.detach().clamp(min=NEVER)
 
 

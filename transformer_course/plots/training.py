@@ -4,7 +4,6 @@ Measured figures stay out of the default sentences: they differ from one compute
 """
 
 import math
-import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
@@ -42,13 +41,15 @@ COLUMNS = {
 """What a column of a history measures, and in which unit."""
 LEAST_BLEU = 10
 """How far an axis of BLEU reaches at least: up to there a translator is as good as useless."""
+MOST_CHARACTERS = 74
+"""Characters of a line below the losses."""
 STOPPED = "Stopped. Run this cell again to go on."
 
 
 @matplotlib_theme()
 def loss_curves(
     history: History,
-    title: str = "The loss falls, and more and more sentences come out right",
+    title: str | None = None,
 ) -> Picture:
     """Draw a training run: the losses above, the share of dev sentences exactly right below.
 
@@ -58,19 +59,30 @@ def loss_curves(
         Rows with ``step``, ``train_loss``, ``dev_loss`` and ``dev_exact_match``, as in
         ``Trainer.history``.
     title
-        What to see.
+        What to see; by default that the loss falls, if it does.
 
     Raises
     ------
     ValueError
         If a column is missing.
     """
+    title = title or _what_it_learns(_frame(history, "dev_loss", "dev_exact_match"))
     below, description = _under_losses(history, "dev_exact_match", title)
     below.set(ylim=(0, 1.04))
     below.yaxis.set_major_formatter(PercentFormatter(1))
     return Picture(
         below.figure, f"{description} the share of dev sentences translated exactly right."
     )
+
+
+def _what_it_learns(frame: pd.DataFrame) -> str:
+    learns = len(frame) < 2 or (
+        frame["dev_loss"].iloc[-1] < frame["dev_loss"].iloc[0]
+        and frame["dev_exact_match"].iloc[-1] >= frame["dev_exact_match"].iloc[0]
+    )
+    if learns:
+        return "The loss falls, and more and more sentences come out right"
+    return "The losses, and the share of sentences that come out right"
 
 
 @matplotlib_theme()
@@ -299,7 +311,10 @@ def _translations(trainer: Trainer) -> list[tuple[str, str]]:
 
 
 def _shortened(text: str) -> str:
-    return textwrap.shorten(text, 74, placeholder=" ...") or "(nothing)"
+    if len(text) <= MOST_CHARACTERS:
+        return text or "(nothing)"
+    start = text[: MOST_CHARACTERS - 4]
+    return f"{start.rpartition(' ')[0] or start} ..."
 
 
 def _write(axes: Axes, lines: Sequence[tuple[str, str]]) -> None:
