@@ -157,6 +157,14 @@ def test_large_scores_saturate_without_nan(attention: Attention, dtype: torch.dt
     assert attention(query, key, value, only_the_worse).tolist() == [[2.0]]
 
 
+@pytest.mark.usefixtures("unchecked_signatures")
+def test_a_query_that_all_sentences_share_may_have_a_mask_for_each() -> None:
+    query, key, value = noise(1, 1, 3, 4), noise(2, 1, 5, 4), noise(2, 1, 5, 4)
+    mask = torch.ones(2, 1, 3, 5, dtype=torch.bool).tril(2)
+    expected, _ = scaled_dot_product_attention(query, key, value, mask)
+    torch.testing.assert_close(fused_attention(query, key, value, mask), expected)
+
+
 def test_padding_mask_hides_padded_keys_from_every_query_and_head() -> None:
     mask = padding_mask(torch.tensor([[5, 3, 0], [4, 0, 0]]), pad_id=0)
     assert mask.shape == (2, 1, 1, 3)

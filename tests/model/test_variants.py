@@ -550,6 +550,12 @@ def test_a_token_goes_to_the_experts_with_the_highest_scores():
     torch.testing.assert_close(load, torch.tensor([0, 0.25, 0.5, 0.25]))
 
 
+@pytest.mark.parametrize("active", [0, 5])
+def test_a_token_goes_through_one_expert_or_more_of_those_there_are(active):
+    with pytest.raises(ValueError, match=f"from 1 to 4 experts; got {active}"):
+        v.route(torch.zeros(2, 4), active)
+
+
 def test_the_router_is_that_of_gpt_oss():
     gpt_oss = pytest.importorskip("transformers.models.gpt_oss.modeling_gpt_oss")
     config = SimpleNamespace(num_experts_per_tok=3, num_local_experts=8, hidden_size=5)

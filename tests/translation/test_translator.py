@@ -92,6 +92,8 @@ def test_a_single_text_and_no_batch_are_refused(translator: Translator) -> None:
         translator.translate(["the cat sleeps"], batch_size=-1)
     with pytest.raises(ValueError, match="beam must be a whole number of at least 1"):
         translator.translate([""], beam=0)
+    with pytest.raises(ValueError, match="batch_size must be a whole number of at least 1"):
+        next(translator.cross_attention([], batch_size=0))
 
 
 def test_blank_sentences_stay_blank(translator: Translator) -> None:

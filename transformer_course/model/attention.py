@@ -105,5 +105,6 @@ def fused_attention(
             f"each key needs its value; got {key.shape[-2]} keys and {value.shape[-2]} values."
         )
     if mask is not None:
-        _check_mask(mask, torch.Size([*query.shape[:-1], key.shape[-2]]))
+        batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2])
+        _check_mask(mask, torch.Size([*batch, query.shape[-2], key.shape[-2]]))
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask)

@@ -302,6 +302,7 @@ class Translator:
         The target is fed in as it stands (teacher forcing). Rows are the target's words and the
         end token, columns the source's words and the end token.
         """
+        check_whole("batch_size", batch_size)
         encoded = self.encode_pairs(pairs)
         for start in range(0, len(encoded), batch_size):
             chunk = encoded[start : start + batch_size]

@@ -28,7 +28,14 @@ def route(
     weights, load
         How much each expert counts for each token: the softmax over the chosen ones, 0 for all
         others. And the share of all choices that fell on each expert.
+
+    Raises
+    ------
+    ValueError
+        If a token goes through no expert, or through more than there are.
     """
+    if not 1 <= active <= logits.shape[-1]:
+        raise ValueError(f"active must be from 1 to {logits.shape[-1]} experts; got {active}.")
     best, chosen = logits.topk(active, dim=-1)
     weights = torch.zeros_like(logits).scatter(-1, chosen, best.softmax(dim=-1))
     load = torch.zeros_like(logits).scatter(-1, chosen, 1.0).mean(dim=0) / active
