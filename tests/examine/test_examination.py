@@ -127,6 +127,22 @@ def test_network_that_needs_a_mask_is_shown_the_lambda() -> None:
         examine(subject(WantsMask()))
 
 
+def test_torchs_padding_mask_the_wrong_way_round_is_said() -> None:
+    class Inverted(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.transformer = nn.Transformer(16, 2, 1, 1, 32, batch_first=True)
+            self.table, self.output = nn.Embedding(12, 16), nn.Linear(16, 12)
+
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            words = source != IDS["pad"]
+            x, y = self.table(source), self.table(target)
+            return self.output(self.transformer(x, y, src_key_padding_mask=words))
+
+    with pytest.raises(ExaminationError, match="`src_key_padding_mask` is True where padding is"):
+        examine(subject(Inverted()))
+
+
 def test_scores_of_another_shape_are_refused() -> None:
     with pytest.raises(ExaminationError, match=r"must have the shape .*\(3, 7, 12\); got \(7, 3"):
         examine(subject(Echo(), scores=lambda s, t: ECHO(s, t).transpose(0, 1)))
