@@ -2,12 +2,15 @@
 
 import os
 
+COLAB = "COLAB_RELEASE_TAG"
+HOSTED = (COLAB, "KAGGLE_KERNEL_RUN_TYPE")
+
 
 def on_colab() -> bool:
     """Whether this runs on Colab."""
-    return "COLAB_RELEASE_TAG" in os.environ
+    return COLAB in os.environ
 
 
 def hosted() -> bool:
     """Whether this runs on Colab or Kaggle."""
-    return on_colab() or "KAGGLE_KERNEL_RUN_TYPE" in os.environ
+    return any(variable in os.environ for variable in HOSTED)

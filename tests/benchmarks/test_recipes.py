@@ -9,6 +9,7 @@ import pytest
 from benchmarks import recipes
 from benchmarks.recipes import CHANGES, PiecesAtRandom, larger_eps, rotary_and_gelu, smaller_start
 from benchmarks.results_file import recorded_runs
+from transformer_course.model.variants import GELUFeedForward, rotary_attention
 from transformer_course.translation import (
     RECIPES,
     SentencePair,
@@ -91,6 +92,20 @@ def test_queries_keys_and_values_begin_shorter(trainer) -> None:
     before = projection.weight.norm().item()
     smaller_start(trainer, PAIRS)
     assert projection.weight.norm().item() == pytest.approx(before / 2**0.5)
+
+
+def test_adam_gets_the_eps_of_its_paper(trainer) -> None:
+    larger_eps(trainer, PAIRS)
+    assert {group["eps"] for group in trainer.optimizer.param_groups} == {1e-8}
+
+
+def test_positions_and_activation_are_exchanged(trainer) -> None:
+    model = trainer.model
+    rotary_and_gelu(trainer, PAIRS)
+    assert not model.source_positions.encoding.any() and not model.target_positions.encoding.any()
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        assert isinstance(layer.feed_forward, GELUFeedForward)
+        assert layer.self_attention.attend is rotary_attention
 
 
 def test_lesson_and_book_say_what_was_measured() -> None:

@@ -27,6 +27,8 @@ class Unreadable(float):
     [
         (ONES, ONES * (1 + 1e-4)),
         (ONES, ONES.double()),
+        (ONES, ONES.double() * (1 + 1e-4)),
+        (ONES.double(), ONES * (1 + 1e-4)),
         (ONES.bool(), ONES),
         (torch.tensor([float("nan"), float("inf")]), torch.tensor([float("nan"), float("inf")])),
         (torch.zeros(0), torch.zeros(0)),

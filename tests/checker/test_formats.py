@@ -49,6 +49,11 @@ def test_a_mistake_is_named_in_another_format_too(change):
         (torch.tensor([3]), 3, "A plain number is wanted"),
         ([torch.ones(2), torch.ones(2)], torch.ones(2, 2), "A torch tensor is wanted, not a list"),
         (torch.tensor([1, 2]), [1, 2], "A list is wanted, not a tensor"),
+        (
+            {"weights": 1, "b weight": 2},
+            {"weight": 1, "bias weight": 2},
+            "`'weights'` should be `'weight'`, `'b weight'` should be `'bias weight'`",
+        ),
     ],
 )
 def test_a_result_is_brought_into_the_format_that_is_wanted(seen, wanted, said):
@@ -62,6 +67,20 @@ def test_results_that_differ_in_more_than_format_stay_as_they_are():
         outcomes, remarks = conformed([Outcome(value=seen)], [Outcome(value=torch.ones(2, 3))])
         assert outcomes[0].value is seen
         assert not remarks
+
+
+def test_small_negative_numbers_are_no_mask():
+    seen, wanted = torch.tensor([0.0, -2.0]), torch.tensor([True, False])
+    (outcome,), remarks = conformed([Outcome(value=seen)], [Outcome(value=wanted)])
+    assert outcome.value is seen
+    assert not remarks
+
+
+def test_parameters_of_equal_shape_get_one_name_each():
+    seen, wanted = Outcome(parameters={"a": (2,), "b": (2,)}), {"gain": (2,), "bias": (2,)}
+    (outcome,), remarks = conformed([seen], [Outcome(parameters=wanted)])
+    assert outcome.parameters == wanted
+    assert remarks == ["`a` should be named `gain`.", "`b` should be named `bias`."]
 
 
 def test_keys_that_resemble_are_taken_for_those_that_are_wanted():

@@ -35,6 +35,19 @@ def test_gaps_are_where_known_mistakes_edit_the_answer():
     }
 
 
+def test_of_too_many_gaps_those_with_most_choices_stay(monkeypatch):
+    softmax = catalogues()["start_here"]["softmax"]
+    most = max(len(gap.choices) for gap in softmax.gaps().gaps)
+    monkeypatch.setattr("transformer_course.checker.gaps.MOST_GAPS", 1)
+    (gap,) = softmax.gaps().gaps
+    assert len(gap.choices) == most
+
+
+def test_the_line_after_a_gap_stays_a_line_of_its_own():
+    gaps = catalogues()["transformer"]["sees_no_future"].gaps()
+    assert "\n[1]\n    source = " in gaps.code
+
+
 @pytest.mark.parametrize("exercise", EXERCISES)
 def test_the_right_choices_make_the_answer_and_no_other_does(exercise):
     gaps = exercise.gaps()

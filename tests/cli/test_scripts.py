@@ -45,6 +45,7 @@ def test_marks_and_directions_survive(run: Run, tmp_path: Path, language: str) -
     held_out = set(json.loads((folder / "run.json").read_text(encoding="utf-8")))
     assert held_out
     shown = report.read_text(encoding="utf-8")
-    assert sum(f'<td dir="auto">{html.escape(line)}</td>' in shown for line in lines) >= 1
+    composed = (unicodedata.normalize("NFC", line) for line in lines)
+    assert sum(f'<td dir="auto">{html.escape(line)}</td>' in shown for line in composed) >= 1
     assert run("publish", folder, page)[0] == 0
     assert 'dir="auto"' in page.read_text(encoding="utf-8")

@@ -60,10 +60,19 @@ def test_translate_keeps_order_and_number_of_lines(
     assert max(most_at_once) == translators.LINES_AT_ONCE
 
 
-@pytest.mark.parametrize("beam", ["0", "-3", "100000"])
-def test_beams_that_make_no_sense(fails: Callable[..., str], trained: Path, beam: str) -> None:
+@pytest.mark.parametrize(
+    ("beam", "words"),
+    [
+        ("0", "beam must be a whole number of at least 1; got 0"),
+        ("-3", "beam must be a whole number of at least 1; got -3"),
+        ("100000", "beam must be at most the size of the vocabulary"),
+    ],
+)
+def test_beams_that_make_no_sense(
+    fails: Callable[..., str], trained: Path, beam: str, words: str
+) -> None:
     error = fails("translate", "--beam", beam, trained, "the cat")
-    assert "beam must be at" in error
+    assert words in error
     assert f"got {beam}" in error
 
 

@@ -118,11 +118,16 @@ def decoder_encoding_again(model: Transformer) -> None:
     model.__class__ = DecoderEncodingAgain
 
 
+def scale_a_tenth_too_large(model: Transformer) -> None:
+    attend_by(model, lambda q, k, v, mask: fused_attention(1.1 * q, k, v, mask))
+
+
 CAUGHT_BY: dict[Break, set[str]] = {
     mask_of_the_first_sentence_for_all: {"ignores_the_batch", "reads_only_the_memory"},
     norm_over_the_batch: {"ignores_the_batch", "ignores_padding", "sees_no_future"},
     wrong_head_view_both_ways: {"ignores_memory_order", "sees_the_past"},
     decoder_encoding_again: {"reads_only_the_memory"},
+    scale_a_tenth_too_large: {"divides_by_root_d_k"},
 }
 
 

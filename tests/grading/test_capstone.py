@@ -109,6 +109,21 @@ def one_after_the_look(folder: Path) -> None:
     cut(f"1500-1/{RUN_FILE}", ENDED, "2026-11-27T13:00:00+00:00")(folder)
 
 
+def one_between_two_looks(folder: Path) -> None:
+    one_after_the_look(folder)
+    cut(f"1500-1/{LOOKS_FILE}", LOOKED, "2026-11-27T14:00:00+00:00")(folder)
+
+
+def a_third_side(folder: Path) -> None:
+    for seed in range(3):
+        write_run(folder / f"3000-{seed}", 3000, seed)
+
+
+def forty_one_runs(folder: Path) -> None:
+    for seed in range(3, 38):
+        write_run(folder / f"1500-{seed}", 1500, seed)
+
+
 def nobody_looked(folder: Path) -> None:
     for path in folder.rglob(LOOKS_FILE):
         path.unlink()
@@ -138,11 +153,36 @@ def nobody_looked(folder: Path) -> None:
             },
         ),
         (
+            cut(f"6000-2/{RUN_FILE}", '"seed": 2', '"seed": 1'),
+            dict.fromkeys(
+                ["three_seeds", "paired_test"],
+                "two sides with 3 seeds each are wanted; seeds of each side: 3, 2.",
+            ),
+        ),
+        (
+            a_third_side,
+            dict.fromkeys(
+                ["three_seeds", "paired_test"],
+                "two sides with 3 seeds each are wanted; seeds of each side: 3, 3, 3.",
+            ),
+        ),
+        (
+            forty_one_runs,
+            dict.fromkeys(
+                ["report", "three_seeds", "test_once", "paired_test"],
+                "there are more than 40 runs: hand in those of the card.",
+            ),
+        ),
+        (
             one_after_the_look,
             {
                 "test_once": "the test split was looked at before the last training ended: 1500-1",
                 "paired_test": "the test split of 1500-1 has not been looked at since its training",
             },
+        ),
+        (
+            one_between_two_looks,
+            {"test_once": "the test split was looked at before the last training ended: 1500-1"},
         ),
         (
             nobody_looked,

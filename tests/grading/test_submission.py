@@ -184,9 +184,11 @@ def test_feedback_quotes_the_learners_line():
     assert "return 1 / 0" in repr(noam("def noam(step, d_model, warmup):\n    return 1 / 0", CHECK))
 
 
-def test_a_notebook_is_read(tmp_path):
-    handed_in = Submission.read(written(tmp_path / "any name.ipynb", IMPORT, RIGHT, CHECK))
-    assert judged(handed_in)["noam"].passed
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_notebook_is_read(tmp_path, mark):
+    path = written(tmp_path / "any name.ipynb", IMPORT, RIGHT, CHECK)
+    path.write_bytes(mark + path.read_bytes())
+    assert judged(Submission.read(path))["noam"].passed
 
 
 @pytest.mark.parametrize(

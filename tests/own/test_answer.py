@@ -69,7 +69,6 @@ def test_names_of_parts_mean_the_files(notebook) -> None:
 @pytest.mark.parametrize(
     ("before", "expression", "reason"),
     [
-        ("d = 4 + 4", "d", "it uses `d` from your notebook: move it into the cell"),
         ("d = 4", "d", "it uses `d` from your notebook: move it into the cell"),
         ("", "d", "it uses `d`, which is not defined"),
         ("math = 3", "math.pi", "`math` means something else in your file"),

@@ -6,9 +6,10 @@ import pytest
 
 from tests.own.notebooks import Notebook
 from transformer_course.exercises import catalogues
+from transformer_course.hosted import HOSTED
 from transformer_course.own import file
 from transformer_course.own.file import NAME
-from transformer_course.own.location import HOSTED, RECORDS, own_file
+from transformer_course.own.location import RECORDS, own_file
 from transformer_course.own.sections import template, yours
 from transformer_course.own.session import begin
 

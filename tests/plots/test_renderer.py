@@ -8,10 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
+from transformer_course.hosted import HOSTED
 from transformer_course.plots import renderer
 from transformer_course.plots.renderer import PNG, SCALE, VEGA_LITE, Picture
-
-HOSTED = ["COLAB_RELEASE_TAG", "KAGGLE_KERNEL_RUN_TYPE"]
 
 
 @pytest.fixture

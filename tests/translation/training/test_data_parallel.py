@@ -159,6 +159,26 @@ def test_interrupt_of_one_stops_all_and_they_go_on_to_the_bit(
     assert together(lambda world: train(world, resume=True)) == straight
 
 
+def test_each_process_draws_its_own_dropout_in_each_step(trainer_in: NewTrainer) -> None:
+    drawn = []
+    with torch.random.fork_rng(devices=[]):
+        for trainer in (trainer_in(World(2, rank)) for rank in range(2)):
+            for trainer.step in range(3):
+                trainer._seed_dropout()
+                drawn.append(torch.rand(()).item())
+    assert len({*drawn}) == 6
+
+
+@forked
+def test_seconds_of_a_step_are_the_mean_over_processes(trainer_in: NewTrainer) -> None:
+    def count(world: World) -> float:
+        trainer = trainer_in(world)
+        trainer._count_seconds(1.0 + world.rank)
+        return trainer.seconds
+
+    assert together(count) == [1.5, 1.5]
+
+
 @forked
 def test_first_process_decides_when_patience_is_lost(trainer_in: NewTrainer) -> None:
     """Where processors round differently, the others may see another dev loss."""

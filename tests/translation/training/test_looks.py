@@ -12,6 +12,8 @@ from transformer_course.translation.corpora.corpus import SentencePair
 from transformer_course.translation.training import looks
 from transformer_course.translation.training.looks import (
     LOOKS_FILE,
+    NEVER,
+    End,
     Measured,
     looks_in,
     measured_in,
@@ -73,6 +75,12 @@ def test_a_run_is_measured_by_looks_after_its_training(
     assert measured_in(tmp_path) is None
     run.write(tmp_path, ended=by_beam.at.replace("20", "21", 1))
     assert measured_in(tmp_path) is None
+
+
+def test_a_training_without_an_end_ends_now_at_whatever_step() -> None:
+    ended = End(step=7).after(7)
+    assert ended.at < NEVER
+    assert ended.after(7) == ended
 
 
 @pytest.mark.parametrize("name", shipped_names())

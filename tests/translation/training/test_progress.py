@@ -64,20 +64,22 @@ def test_no_recorded_training_ended_too_early() -> None:
     assert [verdict(curve) for curve in curves] == [""] * 10
 
 
-@pytest.mark.parametrize(("step", "advised"), [(1, False), (100, True)])
+@pytest.mark.parametrize(
+    ("step", "steps", "advised"), [(1, 1, False), (100, 100, True), (150, 1000, False)]
+)
 def test_advice_waits_until_a_right_training_would_have_learned_something(
-    step: int, advised: bool, unchecked_signatures: None
+    step: int, steps: int, advised: bool, unchecked_signatures: None
 ) -> None:
     pairs = [SentencePair("a dog", "un chien"), SentencePair("a cat", "un chat")]
     trainer = SimpleNamespace(
         dev=SimpleNamespace(pairs=pairs),
-        settings=SimpleNamespace(minutes=None, steps=step, warmup=0.1),
+        settings=SimpleNamespace(minutes=None, steps=steps, warmup=0.1),
         translator=SimpleNamespace(translate=lambda sentences: [""] * len(sentences)),
-        progress=1.0,
+        progress=step / steps,
         model=SimpleNamespace(config=SimpleNamespace(target_vocab=VOCABULARY)),
     )
     said: list[str] = []
     reporting(trainer, said.append)([history([6.9], [6.9], [0.0])[0] | {"step": step}])
-    assert said[0].startswith(f"step {step} of {step}")
+    assert said[0].startswith(f"step {step:,} of {steps:,}")
     assert any("guessing" in words for words in said) == advised
     assert any("translated alike" in words for words in said) == advised

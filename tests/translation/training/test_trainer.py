@@ -319,3 +319,15 @@ def test_facts_say_what_is_trained(new_trainer: NewTrainer) -> None:
     assert facts["parameters"] == sum(weight.numel() for weight in trainer.model.parameters())
     assert facts["padding_waste"] == 0  # all sentences have three words
     assert (facts["precision"], facts["device"]) == ("float32", "cpu")
+
+
+def test_padding_is_that_of_all_that_one_update_takes(
+    translator: Translator, pairs: list[SentencePair]
+) -> None:
+    uneven = [SentencePair("dog", "chien"), SentencePair("the cat", "le chat"), *pairs[:2]]
+
+    def waste(batch_tokens: int, accumulate: int = 1) -> float:
+        settings = replace(SETTINGS, batch_tokens=batch_tokens, accumulate=accumulate)
+        return Trainer(translator, uneven, uneven, settings).facts()["padding_waste"]
+
+    assert waste(8, accumulate=2) == waste(16) != waste(8)

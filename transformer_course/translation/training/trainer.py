@@ -344,7 +344,8 @@ class Trainer:
             if device.type == "cpu"
             else torch.cuda.default_generators[device.index]
         )
-        generator.manual_seed(self._seed(self.step) + (self.world.rank << 40))
+        # On a CPU torch takes the lower 32 bits only, in which multiples of this are far apart.
+        generator.manual_seed(self._seed(self.step) + 2_654_435_769 * self.world.rank)
 
     def _check_that_all_agree(self) -> None:
         """Raise ValueError if another process would take other steps than this one."""
