@@ -80,18 +80,10 @@ _TWO_DIMENSIONS = _query_key_value(queries=2, keys=4, d_k=3, d_v=5)
         Case((*_TWO_DIMENSIONS, _EMPTY_ROW)),
         Case(
             (
-                torch.tensor([[30.0, 0.0], [0.0, 30.0], [1.0, 0.0]]),
+                torch.tensor([[30.0, 0.0], [0.0, 30.0], [1.0, 0.0], [-300.0, -30.0]]),
                 torch.tensor([[30.0, 0.0], [0.0, 30.0], [1.0, 1.0]]),
                 torch.arange(1.0, 13.0).reshape(3, 4),
-                torch.tensor([[False, True, True], [True, True, True], [True, True, True]]),
-            )
-        ),
-        Case(
-            (
-                torch.tensor([[-40.0, 1.0]]),
-                torch.tensor([[20.0, 0.0], [20.0, 1.0], [1.0, 1.0]]),
-                torch.arange(1.0, 7.0).reshape(3, 2),
-                torch.tensor([[True, True, False]]),
+                torch.tensor([[False, True, True], [True] * 3, [True] * 3, [False, True, True]]),
             )
         ),
         Case(
